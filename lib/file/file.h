@@ -38,10 +38,6 @@ int st_out_put(struct st_out *o, const void *p, struct why *w) MUST_USE; /* the 
 int st_out_commit(struct st_out *o, char digest[72], int64_t *bytes, struct why *w) MUST_USE;
 void st_out_abandon(struct st_out *o); /* may be NULL */
 
-/* ---- ledger.c: the append-only file (see ledger(1), FILE FORMAT) ---- */
-
-/* declared by its own section below: the ledger's helper fills it in */
-
 /* ---- bytes.c: a data file in memory (mapped), plain or gzip ---- */
 
 struct bytes {
