@@ -39,10 +39,20 @@ bool config_given(const struct config *c, enum option o);
 int config_set(struct config *c, enum option o, const char *value, struct why *w) MUST_USE;
 /* The setting as config_set would take it; into out. */
 int config_get(const struct config *c, enum option o, struct buf *out) MUST_USE;
-/* Contradictions between settings (two budgets, resume with weights, ...). */
+/* Contradictions between settings (two budgets, resume with weights, ...): -EX_USAGE; what a later
+ * version will have (precision, device): -EX_UNAVAILABLE. */
 int config_check(const struct config *c, struct why *w) MUST_USE;
 int config_from_view(struct config *c, const struct view *request_or_run, struct why *w) MUST_USE; /* fields present are set and given */
-void config_to_rec(const struct config *c, struct rec *request_or_run); /* request: those given; run: all */
+void config_to_rec(const struct config *c, struct rec *request_or_run); /* request: those given; run: all but empty strings */
+
+/* --stop: rules joined by commas. Unset: loss_above and seconds +inf, target -inf, update 0. */
+struct stop_rules {
+	double loss_above; /* loss>X: the run has diverged */
+	double seconds;    /* seconds=T, a duration: 90, 5m, 2h */
+	double target;     /* target=X: validation loss at or below it */
+	int64_t update;    /* update=N */
+};
+int stop_parse(struct stop_rules *s, const char *rules, struct why *w) MUST_USE;
 
 /* ---- data.c: examples, and their splits ---- */
 
@@ -108,7 +118,8 @@ struct order {
 	int64_t micro_batch, accum;
 	bool keep; /* an epoch's last, incomplete window is an update of its own */
 };
-int64_t order_updates_per_epoch(const struct order *o);
+int64_t order_updates_per_epoch(const struct order *o);  /* 0: fewer examples than one window, and it is dropped */
+int64_t order_examples_per_epoch(const struct order *o); /* without those of a dropped window */
 /* Update u (from 0) sees positions first..first+count-1 of its epoch. */
 void order_window(const struct order *o, int64_t u, int64_t *epoch, int64_t *first, int64_t *count);
 int64_t order_example(const struct order *o, int64_t epoch, int64_t position); /* index in the split */
