@@ -64,7 +64,7 @@ int num_shortest(double x, char out[32]);
 /* "12.3M", powers of 1024, at most 7 characters: for people only. */
 const char *num_human_bytes(int64_t bytes, char out[16]);
 
-/* ---- spec.c: KIND:key=value,key=value, with \, for a comma in a value ---- */
+/* ---- spec.c: KIND:key=value,key=value, with \, for a comma and \\ for a backslash in a value ---- */
 
 struct spec {
 	char *kind; /* owned */
@@ -87,7 +87,7 @@ void spec_free(struct spec *s);
 
 /* ---- io.c: whole reads and writes, and files that appear whole or not at all ---- */
 
-/* Retries EINTR and short counts. read: bytes got (less than n only at the end). */
+/* Retry EINTR and short counts. read: bytes got (less than n only at the end). */
 ssize_t io_read(int fd, void *p, size_t n);
 int io_write(int fd, const void *p, size_t n); /* 0, or -1 with errno; EPIPE included */
 ssize_t io_pread(int fd, void *p, size_t n, off_t at);
@@ -98,12 +98,12 @@ struct whole; /* a file being written under a temporary name in the same folder 
 int whole_begin(struct whole **f, const char *path, struct why *w) MUST_USE;
 int whole_fd(const struct whole *f);
 /* fsync, rename over path, fsync of the folder. Frees f, also on failure; the
- * old file is intact unless 0 is returned. */
+ * old file is intact unless 0 is returned (or the folder alone could not be synced). */
 int whole_commit(struct whole *f, struct why *w) MUST_USE;
 void whole_abandon(struct whole *f); /* removes the temporary file; f may be NULL */
 
-/* Open-file-description lock (F_OFD_SETLK), polled until `seconds` have gone;
- * -EX_TEMPFAIL then. Released when fd is closed. */
+/* Open-file-description lock (F_OFD_SETLK), polled until `seconds` have gone or a stop is
+ * wanted; -EX_TEMPFAIL then. Released when fd is closed. */
 int io_lock(int fd, bool exclusive, double seconds, const char *path, struct why *w) MUST_USE;
 
 /* ---- digest.c: SHA-256 (FIPS 180-4) from libcrypto's EVP, configuration not loaded ---- */
@@ -124,7 +124,7 @@ int sha_file(const char *path, char out[72], int64_t *bytes, struct why *w) MUST
 enum rand_purpose { RAND_INIT = 1, RAND_ORDER, RAND_DROPOUT, RAND_SPLIT, RAND_DATA, RAND_TEST, RAND_TRIAL };
 
 void philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
-/* One draw, a function of its arguments alone. */
+/* One draw, a function of its arguments alone; b is below 2^56. */
 uint64_t rand_bits(uint64_t seed, enum rand_purpose purpose, uint64_t a, uint64_t b);
 double rand_uniform(uint64_t seed, enum rand_purpose purpose, uint64_t a, uint64_t b); /* [0,1) */
 double rand_normal(uint64_t seed, enum rand_purpose purpose, uint64_t a, uint64_t b);
@@ -155,7 +155,8 @@ struct proc {
 enum { PROC_IN = 1, PROC_OUT = 2, PROC_ERR = 4 }; /* which of the three are pipes; the others are inherited */
 int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w) MUST_USE;
 void proc_signal(const struct proc *p, int sig); /* to the whole group */
-/* Waits up to seconds (negative: for ever); 1 ended (status as waitpid's), 0 still running. */
+/* Waits up to seconds (negative: for ever); 1 ended (status as waitpid's, may be NULL; what
+ * is left of its group is killed), 0 still running. The pipes stay open until proc_end. */
 int proc_wait(struct proc *p, double seconds, int *status);
 /* SIGTERM, a grace period, SIGKILL, reaped; pipes closed. Harmless when none runs. */
 void proc_end(struct proc *p, double grace_seconds);
