@@ -31,14 +31,12 @@ static const enum field run_fields[OPTIONS] = {
 
 _Static_assert(OPTIONS <= 128, "config.given has a bit for every option");
 
-const struct option_info *
-option_info(enum option o)
+const struct option_info *option_info(enum option o)
 {
 	return &infos[o];
 }
 
-enum option
-option_find(const char *long_name)
+enum option option_find(const char *long_name)
 {
 	for (int o = 0; o < OPTIONS; o++)
 		if (!strcmp(infos[o].option, long_name))
@@ -46,20 +44,17 @@ option_find(const char *long_name)
 	return OPTIONS;
 }
 
-static char **
-str_at(const struct config *c, enum option o)
+static char **str_at(const struct config *c, enum option o)
 {
 	return (char **)((char *)c + places[o]);
 }
 
-static int64_t *
-int_at(const struct config *c, enum option o)
+static int64_t *int_at(const struct config *c, enum option o)
 {
 	return (int64_t *)((char *)c + places[o]);
 }
 
-static double *
-num_at(const struct config *c, enum option o)
+static double *num_at(const struct config *c, enum option o)
 {
 	return (double *)((char *)c + places[o]);
 }
@@ -85,8 +80,7 @@ static const struct {
 	{ O_val_every, "100" },
 };
 
-int
-config_init(struct config *c)
+int config_init(struct config *c)
 {
 	memset(c, 0, sizeof *c);
 	for (int o = 0; o < OPTIONS; o++)
@@ -102,8 +96,7 @@ fail:
 	return -EX_OSERR;
 }
 
-void
-config_free(struct config *c)
+void config_free(struct config *c)
 {
 	for (int o = 0; o < OPTIONS; o++)
 		if (infos[o].type == T_STR)
@@ -111,8 +104,7 @@ config_free(struct config *c)
 	memset(c, 0, sizeof *c);
 }
 
-int
-config_copy(struct config *to, const struct config *from)
+int config_copy(struct config *to, const struct config *from)
 {
 	*to = *from;
 	for (int o = 0; o < OPTIONS; o++)
@@ -126,8 +118,7 @@ config_copy(struct config *to, const struct config *from)
 	return 0;
 }
 
-bool
-config_given(const struct config *c, enum option o)
+bool config_given(const struct config *c, enum option o)
 {
 	return c->given[o / 64] >> o % 64 & 1;
 }
@@ -135,8 +126,7 @@ config_given(const struct config *c, enum option o)
 /* ---- words ---- */
 
 /* Is word one of list's, which are joined by ", "? */
-static bool
-listed(const char *list, const char *word)
+static bool listed(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 	const char *p = list;
@@ -150,8 +140,7 @@ listed(const char *list, const char *word)
 	return false;
 }
 
-static int
-later(const char *option, const char *value, struct why *w)
+static int later(const char *option, const char *value, struct why *w)
 {
 	return why_set(w, EX_UNAVAILABLE, "--%s: %.200s: not in this version", option, value);
 }
@@ -168,8 +157,7 @@ static const struct {
 };
 
 /* KIND:key=value,... with a kind that exists; the keys are checked by the part that knows them. */
-static int
-check_spec(enum option o, const char *value, const char *kinds, const char *kinds_later, struct why *w)
+static int check_spec(enum option o, const char *value, const char *kinds, const char *kinds_later, struct why *w)
 {
 	struct why inner = { 0 };
 	struct spec s;
@@ -187,8 +175,7 @@ check_spec(enum option o, const char *value, const char *kinds, const char *kind
 	return r;
 }
 
-static int
-check_device(const char *value, struct why *w)
+static int check_device(const char *value, struct why *w)
 {
 	int64_t n;
 
@@ -199,16 +186,14 @@ check_device(const char *value, struct why *w)
 	return why_set(w, EX_USAGE, "--device: %.200s: no such device (cpu)", value);
 }
 
-static int
-check_word(enum option o, const char *value, const char *words, struct why *w)
+static int check_word(enum option o, const char *value, const char *words, struct why *w)
 {
 	if (listed(words, value))
 		return 0;
 	return why_set(w, EX_USAGE, "--%s: %.200s: not one of %s", infos[o].option, value, words);
 }
 
-static int
-check_text(enum option o, const char *value, struct why *w)
+static int check_text(enum option o, const char *value, struct why *w)
 {
 	struct stop_rules rules;
 
@@ -233,8 +218,7 @@ check_text(enum option o, const char *value, struct why *w)
 
 /* ---- setting ---- */
 
-static void
-int_range(enum option o, int64_t *min, int64_t *max)
+static void int_range(enum option o, int64_t *min, int64_t *max)
 {
 	*min = 0;
 	*max = INT64_MAX;
@@ -265,8 +249,7 @@ int_range(enum option o, int64_t *min, int64_t *max)
 	}
 }
 
-static int
-set_int(struct config *c, enum option o, const char *value, const char *what, struct why *w)
+static int set_int(struct config *c, enum option o, const char *value, const char *what, struct why *w)
 {
 	int64_t min, max, v;
 	int r;
@@ -279,8 +262,7 @@ set_int(struct config *c, enum option o, const char *value, const char *what, st
 	return 0;
 }
 
-static int
-set_num(struct config *c, enum option o, const char *value, const char *what, struct why *w)
+static int set_num(struct config *c, enum option o, const char *value, const char *what, struct why *w)
 {
 	double v;
 	int r = num_float(value, what, 0, o == O_dropout ? 1 : 1e15, &v, w);
@@ -293,8 +275,7 @@ set_num(struct config *c, enum option o, const char *value, const char *what, st
 	return 0;
 }
 
-static int
-set_str(struct config *c, enum option o, const char *value, const char *what, struct why *w)
+static int set_str(struct config *c, enum option o, const char *value, const char *what, struct why *w)
 {
 	int r = check_text(o, value, w);
 	char *copy;
@@ -308,8 +289,7 @@ set_str(struct config *c, enum option o, const char *value, const char *what, st
 	return 0;
 }
 
-int
-config_set(struct config *c, enum option o, const char *value, struct why *w)
+int config_set(struct config *c, enum option o, const char *value, struct why *w)
 {
 	char what[64];
 	int r;
@@ -330,8 +310,7 @@ config_set(struct config *c, enum option o, const char *value, struct why *w)
 	return 0;
 }
 
-int
-config_get(const struct config *c, enum option o, struct buf *out)
+int config_get(const struct config *c, enum option o, struct buf *out)
 {
 	char text[32];
 
@@ -345,8 +324,7 @@ config_get(const struct config *c, enum option o, struct buf *out)
 
 /* ---- contradictions ---- */
 
-static int
-check_budget(const struct config *c, struct why *w)
+static int check_budget(const struct config *c, struct why *w)
 {
 	int n = (c->updates > 0) + (c->examples > 0) + (c->epochs > 0);
 
@@ -358,8 +336,7 @@ check_budget(const struct config *c, struct why *w)
 	return 0;
 }
 
-static int
-check_saving(const struct config *c, struct why *w)
+static int check_saving(const struct config *c, struct why *w)
 {
 	if (*c->resume && *c->weights)
 		return why_set(w, EX_USAGE, "--resume with --weights: a checkpoint holds the weights already");
@@ -372,8 +349,7 @@ check_saving(const struct config *c, struct why *w)
 	return 0;
 }
 
-static int
-check_windows(const struct config *c, struct why *w)
+static int check_windows(const struct config *c, struct why *w)
 {
 	int64_t window;
 
@@ -386,8 +362,7 @@ check_windows(const struct config *c, struct why *w)
 	return 0;
 }
 
-int
-config_check(const struct config *c, struct why *w)
+int config_check(const struct config *c, struct why *w)
 {
 	struct stop_rules stop;
 	int r;
@@ -407,8 +382,7 @@ config_check(const struct config *c, struct why *w)
 
 /* ---- stop rules ---- */
 
-static int
-stop_rule(struct stop_rules *s, const char *rule, struct why *w)
+static int stop_rule(struct stop_rules *s, const char *rule, struct why *w)
 {
 	if (!strncmp(rule, "loss>", 5))
 		return num_float(rule + 5, "--stop: loss", -1e300, 1e300, &s->loss_above, w);
@@ -423,8 +397,7 @@ stop_rule(struct stop_rules *s, const char *rule, struct why *w)
 	return why_set(w, EX_USAGE, "--stop: %.200s: not one of loss>X, update=N, seconds=T, target=X", rule);
 }
 
-int
-stop_parse(struct stop_rules *s, const char *rules, struct why *w)
+int stop_parse(struct stop_rules *s, const char *rules, struct why *w)
 {
 	int r = 0;
 	char *copy, *save = NULL, *rule;
@@ -444,8 +417,7 @@ stop_parse(struct stop_rules *s, const char *rules, struct why *w)
 
 /* ---- records ---- */
 
-static int
-from_str(struct config *c, enum option o, const char *s, size_t n, struct why *w)
+static int from_str(struct config *c, enum option o, const char *s, size_t n, struct why *w)
 {
 	char *copy;
 	int r;
@@ -459,8 +431,7 @@ from_str(struct config *c, enum option o, const char *s, size_t n, struct why *w
 	return r;
 }
 
-static int
-from_num(struct config *c, enum option o, double x, struct why *w)
+static int from_num(struct config *c, enum option o, double x, struct why *w)
 {
 	char text[32];
 
@@ -470,8 +441,7 @@ from_num(struct config *c, enum option o, double x, struct why *w)
 	return config_set(c, o, text, w);
 }
 
-static int
-from_field(struct config *c, enum option o, const struct view *v, enum field f, struct why *w)
+static int from_field(struct config *c, enum option o, const struct view *v, enum field f, struct why *w)
 {
 	const char *s;
 	char text[32];
@@ -490,8 +460,7 @@ from_field(struct config *c, enum option o, const struct view *v, enum field f, 
 	return 0;
 }
 
-int
-config_from_view(struct config *c, const struct view *v, struct why *w)
+int config_from_view(struct config *c, const struct view *v, struct why *w)
 {
 	const enum field *fields = v->kind == KIND_run ? run_fields : request_fields;
 	int r = 0;
@@ -503,8 +472,7 @@ config_from_view(struct config *c, const struct view *v, struct why *w)
 	return r;
 }
 
-void
-config_to_rec(const struct config *c, struct rec *r)
+void config_to_rec(const struct config *c, struct rec *r)
 {
 	bool all = r->kind == KIND_run;
 
