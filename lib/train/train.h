@@ -210,6 +210,7 @@ double schedule_rate(const struct schedule *s, double base, int64_t update); /* 
 
 struct progress { /* where a run is; all there is besides tensors */
 	char run[ULID_SIZE];
+	char lineage[ULID_SIZE]; /* the first run's id: a run that resumes it keeps that */
 	int64_t update, examples, tokens, attempted, skipped, dropped, horizon;
 	double best_validation, last_validation;
 	int64_t best_update, validations;
@@ -223,7 +224,11 @@ struct checkpoint_facts {
 	int weights, states; /* tensors */
 };
 int checkpoint_save(const char *dir, int64_t keep, const struct config *c, const struct progress *p, const struct data_facts *data, const struct model *m, const struct optim *o, struct checkpoint_facts *f, struct why *w) MUST_USE;
-/* FILE, or the newest complete one in DIR, into path. */
+/* Makes dir if need be and holds it for one run until *lock is closed: -EX_TEMPFAIL if another process
+ * has it, -EX_USAGE if it holds files of another lineage (any, where lineage is "") or newer than update. */
+int checkpoint_claim(const char *dir, const char *lineage, int64_t update, int *lock, struct why *w) MUST_USE;
+/* FILE, or the newest complete one in DIR, into path. How many newer, torn ones were passed over
+ * (w says what is wrong with the newest). */
 int checkpoint_find(const char *file_or_dir, char *path, size_t size, struct why *w) MUST_USE;
 struct checkpoint;
 int checkpoint_open(struct checkpoint **c, const char *path, struct why *w) MUST_USE; /* header checked, config and progress read */
@@ -234,7 +239,8 @@ int checkpoint_load(struct checkpoint *c, struct model *m, struct optim *o, stru
 void checkpoint_close(struct checkpoint *c);
 /* Weights alone, from any safetensors file with or without "transformer."; every tensor must be there with its shape. */
 int weights_load(const char *path, struct model *m, int *tensors, char digest[72], struct why *w) MUST_USE;
-int weights_digest(const struct model *m, char out[72]);
+int weights_digest(const struct model *m, char out[72]) MUST_USE;
+int optimizer_digest(const struct model *m, const struct optim *o, char out[72]) MUST_USE; /* "" while there is no state */
 
 /* ---- trainer.c: the loop ---- */
 
