@@ -1,13 +1,17 @@
-# pilot: make, make check, make demo, make install; see README.
-# A new .c file needs no edit here. Variables to set: PREFIX, DESTDIR, CC, CFLAGS, ARCH, BUILD.
+# pilot: make, make check, make demo, make install; see README.md.
+# A new .c file needs no edit here. Variables to set: PREFIX, DESTDIR, CC, CFLAGS, ARCH, BUILD, JOBS.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+MANDIR  ?= $(PREFIX)/share/man
+DOCDIR  ?= $(PREFIX)/share/doc/pilot
 CC      ?= cc
 ARCH    ?= native
 OPT     ?= -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math
 CFLAGS  ?= -g
 SAN     ?=
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 PKG     := $(shell . ./t/need.sh && need_msgpack)
 LIBS    := $(shell pkg-config --libs $(PKG) zlib jansson libcrypto 2>/dev/null) -lm
@@ -25,6 +29,8 @@ PROGS   := train-step probe-batch gate ledger
 BINS    := $(PROGS:%=$(BUILD)/bin/%)
 UNIT    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/*.c))
 FUZZ    := $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard t/fuzz/*.c))
+BATS     = $(wildcard t/[0-9]*.bats)
+MAN      = $(wildcard man/*.[1-8])
 
 .PHONY: all
 all: banner $(BINS)
@@ -53,19 +59,108 @@ endef
 LINK_train-step = -fopenmp $(BLASLIB)
 $(foreach p,$(PROGS),$(eval $(call PROG,$(p))))
 
-# Unit tests link everything; a test NAME.c may add LINK_NAME.
+# ---- tests ----
+
+# A test program NAME.c links everything; one that includes alloc.h can fail allocations;
+# LINK_NAME adds what only NAME needs.
+WRAPS   := $(foreach f,malloc calloc realloc reallocarray strdup strndup aligned_alloc posix_memalign,-Wl,--wrap=$(f))
+USES_ALLOC := $(patsubst t/unit/%.c,%,$(shell grep -l '^.include "alloc.h"' t/unit/*.c 2>/dev/null))
+$(foreach t,$(USES_ALLOC),$(eval LINK_$(t) += $(WRAPS)))
+
 $(BUILD)/t/%: $(BUILD)/t/unit/%.o $(BUILD)/libpilot.a
 	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LINK_$*) -fopenmp $(BLASLIB) $(LIBS)
 $(BUILD)/t/unit/%.o: t/unit/%.c
 	@mkdir -p $(@D)
 	$(COMPILE)
 
-.PHONY: unit
+# Fuzz targets with our own driver (fixed inputs, fixed count); `make fuzz` links clang's instead.
+DRIVER  ?= $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/fuzz/driver/*.c))
+$(BUILD)/fuzz/%: $(BUILD)/t/fuzz/%.o $(DRIVER) $(BUILD)/libpilot.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) $(FUZZLINK) -o $@ $^ -fopenmp $(BLASLIB) $(LIBS)
+
+.PHONY: unit fuzzers
 unit: $(UNIT)
+fuzzers: $(FUZZ)
+
+# build-san: everything again, with AddressSanitizer and UndefinedBehaviorSanitizer.
+SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANMAKE  = $(MAKE) BUILD=build-san SAN="$(SANFLAGS)" OPT="-O1 -march=$(ARCH) -fno-math-errno -fno-trapping-math"
+SANRUN   = $(patsubst t/unit/%.c,build-san/t/%,$(wildcard t/unit/*.c)) \
+	$(patsubst t/fuzz/%.c,build-san/fuzz/%,$(wildcard t/fuzz/*.c)) \
+	$(patsubst %,PILOT_BUILD=build-san:%,$(wildcard t/00*.bats))
+
+.PHONY: sanitize sanitize-build
+sanitize-build:
+	@$(SANMAKE) -s all unit fuzzers
+sanitize:
+	@$(MAKE) -j$(JOBS) sanitize-build
+	t/run $(SANRUN)
+
+.PHONY: tests check check-long
+tests: all unit
+check:
+	@. ./t/need.sh && need_install_tests
+	@$(MAKE) -j$(JOBS) -s tests
+	@$(MAKE) -j$(JOBS) -s sanitize-build
+	PILOT_BUILD=$(BUILD) t/run $(UNIT) $(BATS) $(SANRUN)
+check-long:
+	@. ./t/need.sh && need_install_tests
+	@$(MAKE) -j$(JOBS) -s tests
+	@$(MAKE) -j$(JOBS) -s sanitize-build
+	PILOT_BUILD=$(BUILD) PILOT_FUZZ_RUNS=1000000 PILOT_TEST_SECONDS=7200 t/run $(UNIT) $(BATS) $(SANRUN) $(wildcard t/long/*.bats)
+
+.PHONY: lint
+lint:
+	sh t/lint-layers
+	sh t/lint-code
+	@$(MAKE) -s -j$(JOBS) BUILD=build-lint OPT=-O1 SAN=-Werror compile
+	if command -v mandoc >/dev/null; then mandoc -T lint -W warning $(MAN); fi
+	if command -v cppcheck >/dev/null; then sh t/lint-cppcheck; fi
+	if command -v shellcheck >/dev/null; then shellcheck -x t/run t/*.sh t/lint-* $(wildcard t/bench/*.sh t/*.bash) .ci/run; fi
+
+.PHONY: compile
+compile: $(LIBOBJ) $(COMMON) $(foreach p,$(PROGS),$(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(p)/*.c))) $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/unit/*.c t/fuzz/*.c t/fuzz/driver/*.c))
+
+.PHONY: bench
+bench: all
+	@. ./t/need.sh && need_install_tests
+	@for b in t/bench/*.sh; do echo "== $$b"; PILOT_BUILD=$(abspath $(BUILD)) bash $$b || exit 1; done
+
+# Coverage-guided, where clang is; FUZZ_SECONDS each.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:
+	@command -v clang >/dev/null || { echo "make fuzz: needs clang (apt-get install clang)"; exit 1; }
+	@$(MAKE) -s -j$(JOBS) BUILD=build-fuzz CC=clang SAN="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" \
+		OPT="-O1" DRIVER= FUZZLINK=-fsanitize=fuzzer fuzzers
+	@for f in $(patsubst t/fuzz/%.c,%,$(wildcard t/fuzz/*.c)); do \
+		echo "== $$f"; mkdir -p build-fuzz/corpus/$$f t/fuzz/seeds/$$f; \
+		build-fuzz/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -artifact_prefix=build-fuzz/ build-fuzz/corpus/$$f t/fuzz/seeds/$$f || exit 1; \
+	done
+
+.PHONY: demo
+demo:
+	@sh t/demo.sh
+
+# ---- installing ----
+
+INSTALLED = $(PROGS:%=$(BINDIR)/%) $(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+	$(foreach d,README.md LICENSE NEWS,$(DOCDIR)/$(d))
+
+.PHONY: install uninstall
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+	install -m 755 $(BINS) $(DESTDIR)$(BINDIR)
+	for m in $(MAN); do install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
+	install -m 644 README.md LICENSE NEWS $(DESTDIR)$(DOCDIR)
+uninstall:
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	if [ -d $(DESTDIR)$(DOCDIR) ]; then rmdir $(DESTDIR)$(DOCDIR); fi
 
 .PHONY: clean
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) build-san build-lint build-fuzz
 
 .SECONDARY:
--include $(LIBOBJ:.o=.d) $(wildcard $(BUILD)/cmd/*/*.d) $(wildcard $(BUILD)/t/unit/*.d)
+-include $(LIBOBJ:.o=.d) $(wildcard $(BUILD)/cmd/*/*.d $(BUILD)/t/*/*.d $(BUILD)/t/fuzz/driver/*.d)
