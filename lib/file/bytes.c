@@ -1,5 +1,4 @@
-/* bytes.c - a data file in memory: mapped where it is plain, inflated where it is gzip,
- * read where it is neither (a pipe). */
+/* bytes.c - a data file in memory: mapped where it is plain, inflated where it is gzip. */
 #include "file.h"
 
 #include <errno.h>
@@ -26,35 +25,6 @@ static int map(struct bytes *b, int fd, int64_t size, const char *path, struct w
 	b->owned_size = size;
 	b->mapped = true;
 	b->p = b->owned;
-	return 0;
-}
-
-/* A pipe, or whatever else has no size. */
-static int drain(struct bytes *b, int fd, int64_t max, const char *path, struct why *w)
-{
-	struct buf in = { 0 };
-	ssize_t got = 1;
-
-	while (got > 0) {
-		if ((int64_t)in.n > max) {
-			buf_free(&in);
-			return why_set(w, EX_DATAERR, "reading: %.300s: more than %lld bytes", path, (long long)max);
-		}
-		if (buf_room(&in, 1 << 16)) {
-			buf_free(&in);
-			return why_set(w, EX_OSERR, "reading: %.300s: no memory", path);
-		}
-		if ((got = io_read(fd, in.p + in.n, in.cap - in.n)) > 0)
-			in.n += (size_t)got;
-	}
-	if (got < 0) {
-		buf_free(&in);
-		return why_errno(w, EX_IOERR, "reading: %.300s", path);
-	}
-	b->owned = in.p;
-	b->owned_size = (int64_t)in.cap;
-	b->p = in.p ? in.p : (const unsigned char *)"";
-	b->n = (int64_t)in.n;
 	return 0;
 }
 
@@ -162,10 +132,10 @@ int bytes_open(struct bytes *b, const char *path, int64_t max_bytes, struct why 
 		r = why_errno(w, EX_IOERR, "looking at: %.300s", path);
 	else if (S_ISDIR(st.st_mode))
 		r = why_set(w, EX_NOINPUT, "opening: %.300s: is a directory", path);
-	else if (S_ISREG(st.st_mode))
-		r = map(b, fd, st.st_size, path, w);
+	else if (!S_ISREG(st.st_mode)) /* a run is read again: by trials, by a resume, by a replay */
+		r = why_set(w, EX_NOINPUT, "opening: %.300s: is no regular file, so it cannot be read again", path);
 	else
-		r = drain(b, fd, max_bytes, path, w);
+		r = map(b, fd, st.st_size, path, w);
 	close(fd);
 	if (!r && is_gzip(b->p, b->n))
 		r = inflate_whole(b, path, max_bytes, w);

@@ -61,8 +61,8 @@ struct bytes {
 	int64_t owned_size;
 	bool mapped;
 };
-/* gzip (by its magic) is inflated whole, multi-member, every check done; max_bytes bounds what is
- * inflated, or read from a pipe. Plain files are mapped, whatever their size. */
+/* gzip (by its magic) is inflated whole, multi-member, every check done; max_bytes bounds what
+ * is inflated. Plain files are mapped, whatever their size. Pipes are refused: a run is read again. */
 int bytes_open(struct bytes *b, const char *path, int64_t max_bytes, struct why *w) MUST_USE;
 void bytes_close(struct bytes *b);
 
@@ -101,6 +101,8 @@ struct ledger_steps {
 	double seconds;             /* summed */
 	struct timestamp t;         /* of the last */
 };
+/* Counts a step record into e (which a writer began with count 0, examples -1). */
+void ledger_steps_add(struct ledger_steps *e, const struct view *v);
 /* A whole append, as its footer states it. */
 struct ledger_receipt {
 	unsigned char file[16];
@@ -148,15 +150,14 @@ void ledger_close(struct ledger *l); /* may be NULL */
 bool ledger_is(const struct ledger *l); /* a ledger's file, not a stream */
 /* Asked before a member of steps is inflated; false: it is skipped. */
 void ledger_skip(struct ledger *l, bool (*want)(void *ctx, const struct ledger_steps *s, int n), void *ctx);
-/* Also read whole members behind the last footer, and foreign gzip members that hold records (for recover). */
-void ledger_salvage(struct ledger *l);
+/* For recover: a file with members of a ledger in it, whatever else is in it, its header damaged perhaps. Also
+ * reads whole members behind the last footer, and foreign gzip members that hold records. */
+int ledger_open_damaged(struct ledger **l, const char *path, struct why *w) MUST_USE;
 /* LEDGER_RECORD: *v until the next call. LEDGER_SKIPPED: ledger_skipped. LEDGER_FAULT: ledger_fault, and
  * reading goes on behind it. <0: the stream is broken or the file cannot be read. */
 int ledger_next(struct ledger *l, struct view *v, struct why *w) MUST_USE;
 const struct ledger_steps *ledger_skipped(const struct ledger *l, int *n);
 const struct ledger_fault *ledger_fault(const struct ledger *l);
-/* Of an append whose footer was just passed: true once for each. */
-bool ledger_passed(struct ledger *l, struct ledger_receipt *r);
 
 /* ---- ledger_check.c: verify ---- */
 

@@ -88,17 +88,24 @@ struct data_facts {
 	char *const *name;
 	int files;          /* digest[i] "sha256:..", provenance[i] "path, bytes" or how it was made */
 	char *const *digest, *const *provenance;
-	int64_t shared_examples, shared_groups; /* in more than one split: counted, not assumed */
+	int64_t shared_examples, shared_groups; /* in more than one split: counted, not assumed; -1: too many to count */
 };
-/* length 0: what the data has. Held by the caller until data_close. */
+/* length 0: what the data has (text and tokens: windows of 64). seed: splits do not depend on it, see
+ * facts.rule. Held by the caller until data_close. -EX_USAGE a wrong spec, -EX_UNAVAILABLE a kind of a
+ * later version, -EX_NOINPUT, -EX_DATAERR, -EX_IOERR. */
 int data_open(struct data **d, const char *spec, int64_t length, uint64_t seed, struct why *w) MUST_USE;
 const struct data_facts *data_facts(const struct data *d);
+/* Validation and test at their own length (0: as training): windows are cut anew, and count and length
+ * of the facts with them; examples that cannot be cut must fit (-EX_USAGE). Once, after data_open. */
+int data_cut(struct data *d, int64_t val_length, struct why *w) MUST_USE;
 void data_close(struct data *d);
-/* Fills rows examples, named by their index in the split, at most `length` positions. epoch only
- * matters where examples differ by epoch. */
+/* Fills rows examples, named by their index in the split, padded to the longest of them; one of more than
+ * `length` positions is refused. key is left to the caller. */
 int data_fill(const struct data *d, enum split s, const int64_t *index, int64_t rows, int64_t length, struct batch *b, struct why *w) MUST_USE;
-int64_t data_longest(const struct data *d, enum split s); /* index of the longest example */
+int64_t data_longest(const struct data *d, enum split s); /* index of the longest example; -1 if there is none */
 int64_t data_example_length(const struct data *d, enum split s, int64_t index);
+/* Targets that the example declares (its answer and end mark, its window, its class): found without the mask. */
+int64_t data_declared(const struct data *d, enum split s, int64_t index);
 /* Readable parts of one example; owned by out until its next use. */
 struct example_text {
 	struct buf id, group, text, target;
@@ -107,7 +114,8 @@ int data_describe(const struct data *d, enum split s, int64_t index, struct exam
 void example_text_free(struct example_text *t);
 /* Ids back to text (sequences). */
 int data_decode(const struct data *d, const int32_t *ids, int64_t n, struct buf *out) MUST_USE;
-/* Generation: the prompt's length inside an example, and its answer; -1 if the data has none. */
+/* Generation: ids gets the whole example (prompt, right answer, end mark: at most facts.length + 1 ids);
+ * returns the prompt's length; -1 if the data has none, or max is too small. */
 int64_t data_prompt(const struct data *d, enum split s, int64_t index, int32_t *ids, int64_t max, int32_t *end_id);
 
 /* ---- order.c: which examples an update sees: a function of (seed, epoch, position) alone ---- */
