@@ -75,7 +75,7 @@ void rec_nums(struct rec *r, enum field f, const double *v, int n);
 int rec_end(struct rec *r, struct why *w) MUST_USE; /* r->buf then holds the whole map */
 void rec_free(struct rec *r);
 
-/* ---- scan.c: looking at one ---- */
+/* ---- scan.c, open.c, view.c: looking at one ---- */
 
 /* A record inside bytes that somebody else owns. */
 struct view {
@@ -120,23 +120,29 @@ struct view_pair {
 };
 bool view_next_pair(const struct view *v, struct view_pair *p);
 
-/* ---- json.c: the JSON view of one, and back ---- */
+/* ---- json-write.c, json-read.c: the JSON view of one, and back ---- */
 
 /* One line without newline. NaN and infinities become strings, t an RFC 3339 string,
- * bytes that are no UTF-8 U+FFFD, bin values {"$bin":"base64"}. */
+ * bytes that are no UTF-8 U+FFFD, bin values {"$bin":"base64"}, other extensions {"$ext":[type,"base64"]}. */
 int json_write(const unsigned char *raw, size_t size, struct buf *out) MUST_USE;
 /* One line to msgpack (Jansson, duplicates rejected); known TIME and NUM fields get their type back. */
 int json_read(const char *line, size_t n, struct buf *out, struct why *w) MUST_USE;
 
-/* ---- text.c: the view for people: aligned columns, control characters escaped ---- */
+/* ---- text.c, text-*.c: the view for people: aligned columns, control characters escaped ---- */
 
-/* State of a text view (column header last printed, width, colour). Zero to begin. */
+/* State of a text view: what it has printed last, and how it may print. */
 struct text {
-	int width;
+	int width;        /* columns; 0 is no limit */
 	bool color;
+	bool all;         /* show what is inside trials and replays, too; else a trial is its line in the table */
 	enum kind header; /* whose column header stands above */
-	char phase_run[ULID_SIZE];
+	int rows;         /* printed under it */
+	char phase_run[ULID_SIZE];         /* whose verdicts or phases stand above */
+	char hidden[8][ULID_SIZE];         /* open runs of which nothing is shown */
+	int next_hidden;
 };
+/* Width from COLUMNS or the terminal; colour on a terminal unless NO_COLOR is set or TERM is dumb. */
+void text_init(struct text *t, int fd);
 int text_write(struct text *t, const struct view *v, struct buf *out) MUST_USE;
 /* Appends n bytes with control characters, and bytes that are no UTF-8, as \xNN. */
 int text_escape(struct buf *out, const char *s, size_t n) MUST_USE;
@@ -155,7 +161,9 @@ int out_text(struct out *o, const char *s, struct why *w) MUST_USE;  /* only sho
 int out_tick(struct out *o, struct why *w) MUST_USE;  /* flushes what has waited half a second */
 int out_flush(struct out *o, struct why *w) MUST_USE;
 enum form out_form(const struct out *o);
-int64_t out_records(const struct out *o);
+int64_t out_records(const struct out *o); /* written, by either function */
+int64_t out_added(const struct out *o);   /* of these, by out_rec */
+struct text *out_text_state(struct out *o); /* to set `all`; owned by o */
 /* Flushes and frees (fd stays open). -EX_IOERR if anything was lost; a broken pipe
  * is -EX_IOERR with errno EPIPE, see out_broken. */
 int out_close(struct out *o, struct why *w) MUST_USE;
@@ -186,7 +194,8 @@ int brackets_check(const struct brackets *b, const char *name, struct why *w) MU
 bool brackets_open(const struct brackets *b, int i, const char **what, char id[ULID_SIZE]);
 void brackets_free(struct brackets *b);
 
-/* Opens and closes a tool's own bracket. id is filled by tool_begin. */
+/* Opens and closes a tool's own bracket. id is filled by tool_begin; records counts what out_rec
+ * wrote between the two. */
 int tool_begin(struct out *o, const char *name, char *const argv[], char id[ULID_SIZE], struct why *w) MUST_USE;
 int tool_end(struct out *o, const char *id, int status, struct why *w) MUST_USE;
 

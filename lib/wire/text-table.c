@@ -1,0 +1,185 @@
+/* text-table.c - the tables: steps, phases, verdicts, trials. All fit 80 columns but for
+ * words that follow the last column. */
+#include <math.h>
+
+#include "text.h"
+
+/* ---- step ---- */
+
+static void step_rate(const struct view *v, char out[VALUE])
+{
+	double seconds;
+	int64_t rows;
+	out[0] = 0;
+	if (view_num(v, F_step_seconds, &seconds) && view_int(v, F_step_rows, &rows) && seconds > 0)
+		snprintf(out, VALUE, "%.1f", (double)rows / seconds);
+}
+
+void text_step(struct pen *p, const struct view *v)
+{
+	char s[VALUE];
+	bool skipped = false;
+	double loss, ms;
+	pen_header(p, KIND_step, "  update     epoch        loss         lr  grad norm   ms/update  examples/s");
+	pen_cell(p, 8, say_int(v, F_step_update, s));
+	double epoch;
+	if (view_num(v, F_step_epoch, &epoch))
+		snprintf(s, sizeof s, "%.3f", epoch);
+	else
+		s[0] = 0;
+	pen_cell(p, 10, s);
+	say_num(v, F_step_loss, s);
+	bool finite = !view_num(v, F_step_loss, &loss) || isfinite(loss);
+	pen_printf(p, "%*s", strlen(s) < 12 ? (int)(12 - strlen(s)) : 1, "");
+	pen_colored(p, finite ? "" : RED, "%s", s);
+	pen_cell(p, 11, say_num(v, F_step_lr, s));
+	pen_cell(p, 11, say_num(v, F_step_gradient_norm, s));
+	if (view_num(v, F_step_seconds, &ms))
+		snprintf(s, sizeof s, "%.1f", 1000 * ms);
+	else
+		s[0] = 0;
+	pen_cell(p, 12, s);
+	step_rate(v, s);
+	pen_cell(p, 12, s);
+	if (view_bool(v, F_step_skipped, &skipped) && skipped)
+		pen_colored(p, YELLOW, "  skipped");
+	pen_newline(p);
+}
+
+/* ---- phase and verdict: the same columns ---- */
+
+static const char phase_header[] = "phase            b x length  allocated   reserved  device used   seconds  verdict";
+
+struct measures {
+	enum field batch, length, allocated, reserved, used, seconds;
+};
+
+static void measures(struct pen *p, const struct view *v, const struct measures *m)
+{
+	char b[VALUE], l[VALUE], s[2 * VALUE + 4];
+	say_int(v, m->batch, b);
+	say_int(v, m->length, l);
+	snprintf(s, sizeof s, *l ? "%s x %s" : "%s", b, l);
+	pen_cell(p, 10, *b ? s : "");
+	pen_cell(p, 11, say_bytes(v, m->allocated, s));
+	pen_cell(p, 11, say_bytes(v, m->reserved, s));
+	pen_cell(p, 13, say_bytes(v, m->used, s));
+	pen_cell(p, 10, say_seconds(v, m->seconds, s));
+}
+
+void text_phase(struct pen *p, const struct view *v)
+{
+	static const struct measures m = {
+		F_phase_micro_batch, F_phase_length, F_phase_allocated_peak_bytes,
+		F_phase_reserved_peak_bytes, F_phase_device_used_peak_bytes, F_phase_seconds,
+	};
+	char phase[VALUE], when[VALUE], s[2 * VALUE + 4];
+	pen_header(p, KIND_phase, phase_header);
+	say_str(v, F_phase_phase, phase);
+	say_str(v, F_phase_occurrence, when);
+	snprintf(s, sizeof s, *when ? "%s, %s" : "%s", phase, when);
+	pen_cell(p, -17, s);
+	measures(p, v, &m);
+	pen_newline(p);
+}
+
+/* The first verdict of a run names the run above the columns. */
+static void verdict_header(struct pen *p, const struct view *v)
+{
+	char run[ULID_SIZE], shown[VALUE];
+	view_run(v, run);
+	if (p->t->header == KIND_verdict && !strcmp(run, p->t->phase_run))
+		return;
+	pen_newline(p);
+	pen_colored(p, BOLD, "verdicts on run %s", say_str(v, F_verdict_run, shown));
+	pen_break(p);
+	pen_header(p, KIND_verdict, phase_header);
+	memcpy(p->t->phase_run, run, sizeof run);
+	p->t->rows = -1000000; /* nine rows need no second header */
+}
+
+static void verdict_words(struct pen *p, const struct view *v, const char *verdict)
+{
+	const char *s;
+	size_t n;
+	bool good = !strcmp(verdict, "ok");
+	if (view_str(v, F_verdict_reason, &s, &n) && n)
+		pen_wrapped(p, 4, s, n);
+	if (good && view_str(v, F_verdict_evidence, &s, &n) && n)
+		pen_wrapped(p, 4, s, n);
+	if (strcmp(verdict, "fail") || !view_str(v, F_verdict_look, &s, &n) || !n)
+		return;
+	pen_printf(p, "    look first at: ");
+	pen_bytes(p, s, n);
+	pen_newline(p);
+}
+
+void text_verdict(struct pen *p, const struct view *v)
+{
+	static const struct measures m = {
+		F_verdict_micro_batch, F_verdict_length, F_verdict_allocated_peak_bytes,
+		F_verdict_reserved_peak_bytes, F_verdict_device_used_peak_bytes, F_verdict_seconds,
+	};
+	char phase[VALUE], verdict[VALUE];
+	verdict_header(p, v);
+	pen_cell(p, -17, say_str(v, F_verdict_phase, phase));
+	measures(p, v, &m);
+	say_str(v, F_verdict_verdict, verdict);
+	pen_printf(p, "  ");
+	pen_colored(p, status_color(verdict), "%s", verdict);
+	pen_newline(p);
+	verdict_words(p, v, verdict);
+}
+
+/* ---- trial ---- */
+
+static const char *interval(const struct view *v, char out[VALUE])
+{
+	double low, high;
+	out[0] = 0;
+	if (view_num(v, F_trial_examples_per_second_low, &low) && view_num(v, F_trial_examples_per_second_high, &high))
+		snprintf(out, VALUE, "%.4g..%.4g", low, high);
+	return out;
+}
+
+static void trial_failed(struct pen *p, const struct view *v)
+{
+	char phase[VALUE], asked[VALUE], input[VALUE];
+	const char *s;
+	size_t n;
+	if (*say_str(v, F_trial_oom_phase, phase)) {
+		pen_printf(p, "    in %s", phase);
+		if (*say_bytes(v, F_trial_asked_bytes, asked))
+			pen_printf(p, ", %s more were asked", asked);
+		if (*say_str(v, F_trial_input, input))
+			pen_printf(p, ", on %s", input);
+		pen_newline(p);
+	} else if (view_str(v, F_trial_why, &s, &n) && n) {
+		pen_wrapped(p, 4, s, n);
+	}
+	for (int i = 0; i < view_count(v, F_trial_stderr); i++)
+		if (view_item_str(v, F_trial_stderr, i, &s, &n)) {
+			pen_printf(p, "    | ");
+			pen_bytes(p, s, n);
+			pen_newline(p);
+		}
+}
+
+void text_trial(struct pen *p, const struct view *v)
+{
+	char s[VALUE], verdict[VALUE];
+	pen_header(p, KIND_trial, "micro-batch  verdict       examples/s       95 % of it    tokens/s     peak  seconds");
+	pen_cell(p, 11, say_int(v, F_trial_micro_batch, s));
+	say_str(v, F_trial_verdict, verdict);
+	pen_printf(p, "  ");
+	pen_colored(p, status_color(verdict), "%s", verdict);
+	pen_printf(p, "%*s", strlen(verdict) < 12 ? (int)(12 - strlen(verdict)) : 0, "");
+	pen_cell(p, 12, say_rate(v, F_trial_examples_per_second, s));
+	pen_cell(p, 17, interval(v, s));
+	pen_cell(p, 12, say_rate(v, F_trial_tokens_per_second, s));
+	pen_cell(p, 9, say_bytes(v, F_trial_allocated_peak_bytes, s));
+	pen_cell(p, 9, say_seconds(v, F_trial_seconds, s));
+	pen_newline(p);
+	if (strcmp(verdict, "fits"))
+		trial_failed(p, v);
+}
