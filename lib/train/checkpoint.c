@@ -64,6 +64,20 @@ static int meta_progress(struct st_out *o, const struct progress *p)
 	return 0;
 }
 
+/* Names from data files may be any bytes; JSON strings may not. The same escape is compared on resume. */
+static int meta_escaped(struct st_out *o, const char *key, const char *value)
+{
+	struct buf shown = { 0 };
+	int rc = text_escape(&shown, value, strlen(value));
+
+	if (!rc)
+		rc = buf_add(&shown, "", 1);
+	if (!rc)
+		rc = st_out_meta(o, key, (char *)shown.p);
+	buf_free(&shown);
+	return rc;
+}
+
 static int meta_data(struct st_out *o, const struct data_facts *d)
 {
 	char key[64];
@@ -77,7 +91,7 @@ static int meta_data(struct st_out *o, const struct data_facts *d)
 		rc = meta_int(o, "pilot.data.names", d->names);
 	for (int i = 0; i < d->names && !rc; i++) {
 		snprintf(key, sizeof key, "pilot.data.name.%d", i);
-		rc = st_out_meta(o, key, d->name[i]);
+		rc = meta_escaped(o, key, d->name[i]);
 	}
 	if (!rc)
 		rc = meta_int(o, "pilot.data.files", d->files);
@@ -86,7 +100,7 @@ static int meta_data(struct st_out *o, const struct data_facts *d)
 		if ((rc = st_out_meta(o, key, d->digest[i])) != 0)
 			break;
 		snprintf(key, sizeof key, "pilot.data.provenance.%d", i);
-		rc = st_out_meta(o, key, d->provenance[i]);
+		rc = meta_escaped(o, key, d->provenance[i]);
 	}
 	return rc;
 }

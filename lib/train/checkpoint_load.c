@@ -170,16 +170,28 @@ static int same_int(const struct checkpoint *c, const char *key, int64_t now, co
 	return rc;
 }
 
+static int same_name(const struct checkpoint *c, int i, const char *now, struct why *w)
+{
+	struct buf shown = { 0 };
+	char key[64], what[64];
+	int rc = 0;
+
+	snprintf(key, sizeof key, "pilot.data.name.%d", i);
+	snprintf(what, sizeof what, "the name of class %d", i);
+	if (text_escape(&shown, now, strlen(now)) || buf_add(&shown, "", 1))
+		rc = why_set(w, EX_OSERR, "resume: %s: no memory", c->path);
+	else
+		rc = same_string(c, key, (char *)shown.p, what, w);
+	buf_free(&shown);
+	return rc;
+}
+
 static int same_names(const struct checkpoint *c, const struct data_facts *d, struct why *w)
 {
-	char key[64], what[64];
 	int rc = same_int(c, "pilot.data.names", d->names, "class names", w);
 
-	for (int i = 0; i < d->names && !rc; i++) {
-		snprintf(key, sizeof key, "pilot.data.name.%d", i);
-		snprintf(what, sizeof what, "the name of class %d", i);
-		rc = same_string(c, key, d->name[i], what, w);
-	}
+	for (int i = 0; i < d->names && !rc; i++)
+		rc = same_name(c, i, d->name[i], w);
 	return rc;
 }
 
@@ -196,12 +208,8 @@ int checkpoint_same_data(const struct checkpoint *c, const struct data_facts *d,
 		snprintf(what, sizeof what, "the digest of data file %d", i + 1);
 		rc = same_string(c, key, d->digest[i], what, w);
 	}
-	for (int i = 0; i < SPLITS && !rc; i++) {
-		snprintf(key, sizeof key, "pilot.data.%s_examples", split_name(i));
-		snprintf(what, sizeof what, "%s examples", split_name(i));
-		rc = same_int(c, key, d->count[i], what, w);
-	}
-	return rc;
+	/* Validation and test may be cut otherwise now (--val-length); training may not. */
+	return rc ? rc : same_int(c, "pilot.data.train_examples", d->count[TRAIN], "training examples", w);
 }
 
 /* ---- tensors ---- */

@@ -275,4 +275,7 @@ struct run_names {
  * later ones stand in the end record and in w. */
 int trainer_run(const struct config *c, const struct run_names *names, const struct trainer_hooks *h, struct out *o, struct outcome *result, struct why *w) MUST_USE;
 
+/* For a request that never became a run: a run record with its names alone, and an end record with the reason. */
+int trainer_refuse(const struct run_names *names, const struct why *reason, struct out *o, struct outcome *result, struct why *w) MUST_USE;
+
 #endif
