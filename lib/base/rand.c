@@ -59,13 +59,15 @@ double rand_normal(uint64_t seed, enum rand_purpose purpose, uint64_t a, uint64_
 	return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* Eight rounds of an alternating, possibly unbalanced Feistel network over `low` + `high` bits. */
+/* An alternating, possibly unbalanced Feistel network over `low` + `high` bits. Halves of few bits
+ * mix slowly, so small domains take more rounds. */
 static uint64_t feistel(uint64_t seed, uint64_t epoch, int low, int high, uint64_t x)
 {
 	uint64_t low_mask = (UINT64_C(1) << low) - 1, high_mask = (UINT64_C(1) << high) - 1;
 	uint64_t l = x & low_mask, h = x >> low;
+	uint64_t rounds = low + high < 12 ? 32 : 8;
 
-	for (uint64_t round = 0; round < 8; round += 2) {
+	for (uint64_t round = 0; round < rounds; round += 2) {
 		l ^= rand_bits(seed, RAND_ORDER, h | round << 32, epoch) & low_mask;
 		h ^= rand_bits(seed, RAND_ORDER, l | (round + 1) << 32, epoch) & high_mask;
 	}
