@@ -73,13 +73,23 @@ $(BUILD)/t/unit/%.o: t/unit/%.c
 	@mkdir -p $(@D)
 	$(COMPILE)
 
+# A trainer that only plays one, and a probe-batch whose host does; never installed.
+FAKES   := $(BUILD)/fake/train-step $(BUILD)/fake/probe-batch
+$(BUILD)/fake/train-step: $(BUILD)/t/fake/train-step.o $(BUILD)/libpilot.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LIBS)
+$(BUILD)/fake/probe-batch: $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/probe-batch/*.c)) $(BUILD)/t/fake/host.o $(COMMON) $(BUILD)/libpilot.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) -Wl,--wrap=host_available,--wrap=host_oom_kills -o $@ $^ $(LIBS)
+
 # Fuzz targets with our own driver (fixed inputs, fixed count); `make fuzz` links clang's instead.
 DRIVER  ?= $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/fuzz/driver/*.c))
 $(BUILD)/fuzz/%: $(BUILD)/t/fuzz/%.o $(DRIVER) $(BUILD)/libpilot.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SAN) $(FUZZLINK) -o $@ $^ -fopenmp $(BLASLIB) $(LIBS)
 
-.PHONY: unit fuzzers
+.PHONY: unit fuzzers fakes
+fakes: $(FAKES)
 unit: $(UNIT)
 fuzzers: $(FUZZ)
 
@@ -98,7 +108,7 @@ sanitize:
 	t/run $(SANRUN)
 
 .PHONY: tests check check-long
-tests: all unit
+tests: all unit $(FAKES)
 check:
 	@. ./t/need.sh && need_install_tests
 	@$(MAKE) -j$(JOBS) -s tests
