@@ -114,8 +114,8 @@ int data_describe(const struct data *d, enum split s, int64_t index, struct exam
 void example_text_free(struct example_text *t);
 /* Ids back to text (sequences). */
 int data_decode(const struct data *d, const int32_t *ids, int64_t n, struct buf *out) MUST_USE;
-/* Generation: ids gets the whole example (prompt, right answer, end mark: at most facts.length + 1 ids);
- * returns the prompt's length; -1 if the data has none, or max is too small. */
+/* Generation: ids gets the whole example (prompt, right answer, end mark: at most facts.length + 1 ids),
+ * cut to max; returns the prompt's length; -1 if the data has none, or it is longer than max. */
 int64_t data_prompt(const struct data *d, enum split s, int64_t index, int32_t *ids, int64_t max, int32_t *end_id);
 
 /* ---- order.c: which examples an update sees: a function of (seed, epoch, position) alone ---- */
@@ -265,6 +265,7 @@ struct outcome {
 	char status[16]; /* as in the end record */
 	int code;        /* 0, EX_NO (diverged, oom), EX_USAGE, EX_DATAERR, EX_IOERR, EX_UNAVAILABLE */
 	int signal;      /* the signal that stopped it, 0 if none */
+	char why[1000];  /* of the status, in words, "" if it needs none */
 };
 struct run_names {
 	const char *role, *request, *parent, *repeats;

@@ -140,6 +140,7 @@ static void settle(struct trainer *t, int rc)
 	else if (rc < 0)
 		t->result->code = code_worst(t->result->code, -rc);
 	snprintf(t->result->status, sizeof t->result->status, "%s", t->status);
+	snprintf(t->result->why, sizeof t->result->why, "%s", t->reason);
 	t->result->signal = stop_wanted();
 }
 

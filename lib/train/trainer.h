@@ -105,6 +105,7 @@ struct trainer {
 	enum phase oom_phase;
 	char oom_input[64];
 	struct dev_oom oom_facts;
+	char kernel_limit[1000];
 	double evidence_seconds; /* of this update, spent on facts and not on training */
 	const char *status; /* of the end record, once it is known; else NULL */
 	char reason[1000];

@@ -114,10 +114,12 @@ void tr_phase_record(struct trainer *t, enum phase p, const char *occurrence)
 	rec_num(r, F_phase_seconds, m->seconds);
 }
 
-/* The size asked, the phase and the input are kept for the end record. Other
- * failures of a take pass through unchanged. */
+/* The size asked, the phase and the input are kept for the end record. A size that the kernels
+ * cannot count is no lack of memory. */
 int tr_phase_take(struct trainer *t, int rc, enum phase p, int64_t rows, int64_t length)
 {
+	if (rc == -EX_USAGE)
+		snprintf(t->kernel_limit, sizeof t->kernel_limit, "%s", t->why->text);
 	if (rc != -EX_NO)
 		return rc;
 	t->oom_phase = p;

@@ -249,6 +249,8 @@ static void end_memory(struct trainer *t)
 		rec_int(r, F_end_device_used_peak_bytes, t->used_peak);
 		rec_str(r, F_end_peak_phase, tr_phase_name(t->peak_phase));
 	}
+	if (*t->kernel_limit)
+		rec_str(r, F_end_kernel_limit, t->kernel_limit);
 	if (strcmp(t->status, "oom") != 0)
 		return;
 	rec_str(r, F_end_oom_phase, tr_phase_name(t->oom_phase));
@@ -279,6 +281,7 @@ int trainer_refuse(const struct run_names *names, const struct why *reason, stru
 	memset(result, 0, sizeof *result);
 	ulid_new(result->run);
 	snprintf(result->status, sizeof result->status, "error");
+	snprintf(result->why, sizeof result->why, "%s", reason->text);
 	result->code = reason->code;
 	rec_begin(&r, KIND_run);
 	tr_name_fields(&r, result->run, names);
