@@ -87,7 +87,91 @@ struct probe_settings {
  * when stop_wanted(). `warn` gets what the user should know though something was found. */
 int probe_run(const struct probe_settings *p, struct out *o, struct why *warn, struct why *w) MUST_USE;
 
-/* ---- the gate's rules: rules.c; its replays: replay.c ---- */
-/* ---- answers of the ledger: summary.c ---- */
+/* ---- the gate: judge*.c what is remembered and written, rules*.c the checks, replay*.c the arms ---- */
+
+/* Phases in order of their verdicts, by number; -1, NULL if there is none. */
+const char *gate_phase_name(int phase);
+int gate_phase_find(const char *name, size_t n);
+
+struct judge_settings {
+	bool replay;        /* resume is proven by running again; false: it stays unproven */
+	bool every;         /* every run, not once for each configuration */
+	int64_t updates;    /* of a replay */
+	double deadline;    /* seconds for the replays of one run */
+	unsigned required;  /* bit by phase: unproven fails there */
+	void (*progress)(const char *line); /* what is being replayed; may be NULL */
+};
+/* Judges the runs of role train and confirm that pass by. Its size depends on the runs that are open or
+ * wait for their replay (64 at most), not on the stream's length. o and tool (the gate's bracket) are
+ * where verdicts go, in judge_finish, or earlier for runs beyond those 64. */
+struct judge;
+int judge_new(struct judge **j, const struct judge_settings *s, struct out *o, const char *tool, struct why *w) MUST_USE;
+int judge_see(struct judge *j, const struct view *v, struct why *w) MUST_USE;
+/* At the end of the input: replays, then a verdict for each phase of each run that has ended. 0, -EX_NO one
+ * failed, -EX_DATAERR there was no run to judge; others: trouble. */
+int judge_finish(struct judge *j, struct why *w) MUST_USE;
+void judge_free(struct judge *j); /* may be NULL */
+
+/* ---- ids.c: ids and a number for each ---- */
+
+struct ids {
+	struct ids_slot {
+		char id[ULID_SIZE];
+		int value;
+	} *slot;
+	size_t n, cap; /* used, of */
+};
+/* Zero to begin. The value's place, NULL if the id is not there. */
+int *ids_find(const struct ids *s, const char *id);
+/* Adds it, or changes its value. */
+int ids_put(struct ids *s, const char *id, int value) MUST_USE;
+void ids_free(struct ids *s);
+
+/* ---- tally.c: the exit status that a stream's verdicts ask for (ledger append -e) ---- */
+
+/* Remembers brackets, and the runs to judge that have no verdict yet: its memory is bounded by these. */
+struct tally;
+struct tally *tally_new(void); /* NULL: no memory */
+/* part: the stream is the rest of one that was cut: closings without their opening are no fault. */
+void tally_part(struct tally *t);
+int tally_see(struct tally *t, const struct view *v, struct why *w) MUST_USE; /* <0: -EX_DATAERR, a bracket out of place; -EX_OSERR */
+/* At the end of input: 0 whole, else -EX_DATAERR: empty, or a bracket is open. */
+int tally_whole(const struct tally *t, const char *name, struct why *w) MUST_USE;
+/* 0 the gate spoke and every run to judge has a verdict, none of them `fail`, and no program upstream
+ * failed. Else the worst code, w says why. Call after tally_whole gave 0. */
+int tally_verdict(const struct tally *t, const char *name, struct why *w) MUST_USE;
+void tally_free(struct tally *t); /* may be NULL */
+
+/* ---- summary.c: one row a run, a probe's trials and its last run folded into the probe's row ---- */
+
+struct summary_row {
+	char id[ULID_SIZE];       /* of the run, or of the probe */
+	char role[12];            /* train, probe, replay, ... */
+	char model[40], data[40], optimizer[24], device[24];
+	struct timestamp first, last; /* first and last seen */
+	char status[20];          /* of the end or probe record; "" while it is open */
+	char why[200];
+	int64_t micro_batch, accum, updates, planned_updates; /* -1 unknown, as below */
+	int64_t validations, best_update, trials;
+	double validation_loss, validation_accuracy, best_loss, test_loss, test_accuracy; /* NAN unknown */
+	double examples_per_second, tokens_per_second;
+	int64_t allocated_peak_bytes, reserved_peak_bytes, device_used_peak_bytes;
+	char verdict[12];         /* fail, unproven, ok; "" if no gate spoke */
+	char failed[64];          /* phases that failed, or are unproven where none failed */
+	bool has_end;
+	int64_t steps, effective_batch; /* seen; speed of a run without an end */
+	double step_seconds;
+};
+struct summary;
+struct summary *summary_new(void); /* NULL: no memory */
+int summary_see(struct summary *s, const struct view *v, struct why *w) MUST_USE;
+int summary_steps(struct summary *s, const struct ledger_steps *e, struct why *w) MUST_USE; /* steps that were not read */
+int summary_count(const struct summary *s);
+const struct summary_row *summary_row(const struct summary *s, int i); /* in the order of their first record */
+void summary_free(struct summary *s); /* may be NULL */
+/* The row that a record's run belongs to: its probe's id or its own; "" if it belongs to none. After summary_see of it. */
+void summary_owner(const struct summary *s, const struct view *v, char out[ULID_SIZE]);
+/* The same of a run's id. */
+void summary_owner_of(const struct summary *s, const char *run, char out[ULID_SIZE]);
 
 #endif

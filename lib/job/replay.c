@@ -1,0 +1,509 @@
+/* replay.c - resume, proven by doing it: the run that went on (A) against new processes from its
+ * checkpoint (B, and B resumed once more) bit by bit, and a cold start from the weights alone (C), which
+ * must differ. Stop points are hard ones: training is cut to a few examples so that epochs end within
+ * the window, and validations lie on both sides. D is C with micro-batches cut otherwise. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "judge.h"
+
+enum {
+	EPOCH = 4,  /* updates in an epoch of the short training set */
+	STOP_1 = 6, /* in the middle of the second epoch, after a validation */
+	STOP_2 = 12, /* at an epoch's end; the resumed run is resumed there once more */
+	VAL_EVERY = 5,
+};
+
+struct replay {
+	struct watch *run, *into;
+	const struct judge_settings *settings;
+	struct config config; /* the run's */
+	char dir[4096];
+	double until;
+	int *files;
+};
+
+static void progress(const struct replay *x, const char *what)
+{
+	char line[128];
+
+	snprintf(line, sizeof line, "replaying run %s: %s", x->run->id, what);
+	if (x->settings->progress)
+		x->settings->progress(line);
+}
+
+/* ---- settings of an arm ---- */
+
+static int set_text(struct config *c, enum option o, const char *value, struct why *w)
+{
+	int rc = config_set(c, o, value, w);
+
+	if (!*value)
+		c->given[o / 64] &= ~(UINT64_C(1) << o % 64);
+	return rc;
+}
+
+static int set_number(struct config *c, enum option o, int64_t value, struct why *w)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	return config_set(c, o, text, w);
+}
+
+static int64_t tail_of(int64_t effective)
+{
+	return effective > 1 ? (effective + 1) / 2 : 0;
+}
+
+/* Few enough examples for epochs of EPOCH updates, the last window incomplete where it can be. */
+static int64_t short_training(const struct config *c)
+{
+	int64_t effective = c->micro_batch * c->accum, tail = tail_of(effective), n;
+
+	if (!strcmp(c->last_window, "keep") && tail)
+		n = (EPOCH - 1) * effective + tail;
+	else
+		n = EPOCH * effective + tail;
+	return c->overfit > 0 && c->overfit < n ? c->overfit : n;
+}
+
+static int64_t val_micro(const struct config *c)
+{
+	return c->val_micro_batch > 0 ? c->val_micro_batch : c->micro_batch;
+}
+
+static int set_all(struct config *c, const struct replay *x, int64_t stop, int64_t val_every, const char *dir, const char *weights, struct why *w)
+{
+	const struct { enum option o; int64_t value; } number[] = {
+		{ O_overfit, short_training(c) },
+		{ O_examples, 0 },
+		{ O_updates, x->run->planned_updates > stop ? x->run->planned_updates : stop },
+		{ O_val_every, val_every },
+		{ O_val_examples, c->val_examples > 0 && c->val_examples < 2 * val_micro(c) + 1 ? c->val_examples : 2 * val_micro(c) + 1 },
+		{ O_save_every, *dir ? STOP_1 : 0 },
+		{ O_keep, 0 },
+	};
+	char rule[64];
+	int rc = config_set(c, O_epochs, "0", w);
+
+	for (size_t i = 0; i < sizeof number / sizeof *number && !rc; i++)
+		rc = set_number(c, number[i].o, number[i].value, w);
+	snprintf(rule, sizeof rule, "update=%lld", (long long)stop);
+	if (rc || (rc = set_text(c, O_stop, rule, w)) || (rc = set_text(c, O_resume, "", w)) || (rc = set_text(c, O_save, dir, w)))
+		return rc;
+	return weights ? set_text(c, O_weights, weights, w) : 0;
+}
+
+/* The run's settings over a short training set, up to the update `stop`; saves to dir, or to nowhere. */
+static int arm_settings(struct config *c, const struct replay *x, int64_t stop, int64_t val_every, const char *dir, const char *weights, struct why *w)
+{
+	int rc;
+
+	if (config_copy(c, &x->config) < 0)
+		return why_set(w, EX_OSERR, "replay: no memory");
+	rc = set_all(c, x, stop, val_every, dir, weights, w);
+	if (rc < 0)
+		config_free(c);
+	return rc;
+}
+
+static int run_config(struct replay *x, struct arm *a, const struct config *c, struct why *w)
+{
+	struct rec q = { 0 };
+	int rc;
+
+	progress(x, a->name);
+	arm_request(&q, x->run->id);
+	config_to_rec(c, &q);
+	rc = arm_run(a, &q, x->until, w);
+	rec_free(&q);
+	return rc;
+}
+
+/* Everything else comes from the checkpoint. */
+static int run_resumed(struct replay *x, struct arm *a, const char *file, const char *dir, int64_t stop, bool whole, struct why *w)
+{
+	struct rec q = { 0 };
+	char rule[64];
+	int rc;
+
+	progress(x, a->name);
+	snprintf(rule, sizeof rule, "update=%lld", (long long)stop);
+	arm_request(&q, x->run->id);
+	rec_str(&q, F_request_resume, file);
+	rec_str(&q, F_request_save, dir);
+	rec_str(&q, F_request_stop, rule);
+	if (whole) { /* a user's checkpoint: what would take long and proves nothing here is left out */
+		rec_int(&q, F_request_val_every, 0);
+		rec_int(&q, F_request_val_examples, 1);
+		rec_int(&q, F_request_save_every, 0);
+		rec_int(&q, F_request_keep, 0);
+	}
+	rc = arm_run(a, &q, x->until, w);
+	rec_free(&q);
+	return rc;
+}
+
+/* ---- what an arm that did not run means ---- */
+
+static void lacks(struct replay *x, const struct arm *a, int rc, const struct why *w)
+{
+	if (rc == 1)
+		find_lack(x->into, G_RESUME, "the replay did not get through: %s: status %s%s%s", a->name, a->status, *a->why ? ": " : "", a->why);
+	else
+		find_lack(x->into, G_RESUME, "the replay did not get through: %s: %s", a->name, w->text);
+}
+
+/* A resumed arm that ends badly where the run went on is a fault of resuming, unless it had no chance. */
+static void broken(struct replay *x, const struct arm *a, int rc, const struct why *w)
+{
+	bool chance = rc != -EX_TEMPFAIL && rc != -EX_OSERR && rc != -EX_NOINPUT && strcmp(a->status, "oom");
+
+	if (!chance)
+		lacks(x, a, rc, w);
+	else
+		find_fail(x->into, G_RESUME, NULL, "%s: %s%s%s", a->name, rc == 1 ? a->status : w->text, rc == 1 && *a->why ? ": " : "", rc == 1 ? a->why : "");
+}
+
+/* ---- B and B again ---- */
+
+/* From a's checkpoint at k to m, and from there in yet another process to end. */
+static int resume_twice(struct replay *x, const struct arm *a, const char *file, int64_t k, int64_t m, int64_t end, bool whole, const char *tag)
+{
+	struct arm b = { .name = "resumed" }, b2 = { .name = "resumed once more" };
+	char dir[4200], dir2[4200], say[600];
+	const struct save_fact *s;
+	struct why w = { 0 };
+	int rc;
+
+	snprintf(dir, sizeof dir, "%s/%s-b", x->dir, tag);
+	snprintf(dir2, sizeof dir2, "%s/%s-b2", x->dir, tag);
+	rc = run_resumed(x, &b, file, dir, m, whole, &w);
+	if (rc)
+		broken(x, &b, rc, &w);
+	else if ((rc = arms_differ(a, &b, k + 1, m, say, sizeof say)))
+		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: %s", (long long)k, say);
+	else if (m < end && !(s = arm_save(&b, m)))
+		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: it saved nothing at update %lld", (long long)k, (long long)m), rc = 1;
+	else if (m < end && (rc = run_resumed(x, &b2, s->path, dir2, end, whole, &w)))
+		broken(x, &b2, rc, &w);
+	else if (m < end && (rc = arms_differ(a, &b2, m + 1, end, say, sizeof say)))
+		find_fail(x->into, G_RESUME, NULL, "resumed once more, at update %lld: %s", (long long)m, say);
+	arm_free(&b);
+	arm_free(&b2);
+	return rc;
+}
+
+/* ---- C and D ---- */
+
+static int64_t least_factor(int64_t n)
+{
+	for (int64_t p = 2; p * p <= n; p++)
+		if (n % p == 0)
+			return p;
+	return n;
+}
+
+/* The same update in other passes, the same validation in other batches. */
+static int cut_otherwise(struct config *c, struct why *w)
+{
+	int64_t p, micro = c->micro_batch, accum = c->accum, v = val_micro(c);
+	int rc;
+
+	if (accum > 1 && micro > 1) {
+		p = least_factor(micro);
+		micro /= p;
+		accum *= p;
+	} else if (accum > 1) {
+		p = least_factor(accum);
+		micro *= p;
+		accum /= p;
+	}
+	if ((rc = set_number(c, O_micro_batch, micro, w)) || (rc = set_number(c, O_accum, accum, w)))
+		return rc;
+	return set_number(c, O_val_micro_batch, v > 1 ? v / 2 : 2, w);
+}
+
+static void compare_splits(struct replay *x, const struct arm *c, const struct arm *d, const struct config *other)
+{
+	char say[300];
+	int rc;
+
+	if (x->config.accum > 1 && split_differs(c, d, say, sizeof say))
+		find_fail(x->into, G_BACKWARD, "how the loss is normalised over an update, and what accumulates gradients", "the same update as %lld passes of %lld and as %lld of %lld: %s", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch, say);
+	else if (x->config.accum > 1)
+		find_say(x->into, G_BACKWARD, "the same gradient norm as %lld passes of %lld and as %lld of %lld", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch);
+	rc = split_eval_differs(c, d, say, sizeof say);
+	if (rc > 0)
+		find_fail(x->into, G_VALIDATE, "a mean of means", "the same validation in batches of %lld and of %lld: %s", (long long)val_micro(&x->config), (long long)other->val_micro_batch, say);
+	else if (rc == 0)
+		find_say(x->into, G_VALIDATE, "the same loss in batches of %lld and of %lld", (long long)val_micro(&x->config), (long long)other->val_micro_batch);
+}
+
+/* Where D cannot run (its batch does not fit, say) nothing is claimed. */
+static void run_split(struct replay *x, const struct arm *c, const struct config *cold)
+{
+	struct arm d = { .name = "cut otherwise" };
+	struct config other;
+	struct why w = { 0 };
+
+	if (config_copy(&other, cold) < 0)
+		return;
+	if (cut_otherwise(&other, &w) == 0 && run_config(x, &d, &other, &w) == 0)
+		compare_splits(x, c, &d, &other);
+	arm_free(&d);
+	config_free(&other);
+}
+
+static int cold_start(struct replay *x, const struct arm *a, const char *file, int64_t k, bool split)
+{
+	struct arm c = { .name = "a cold start" };
+	struct config cold;
+	struct why w = { 0 };
+	char say[300];
+	int rc = arm_settings(&cold, x, 1, 1, "", file, &w);
+
+	if (rc < 0) {
+		lacks(x, &c, rc, &w);
+		return rc;
+	}
+	rc = run_config(x, &c, &cold, &w);
+	if (rc)
+		lacks(x, &c, rc, &w);
+	else if (!cold_differs(a, k + 1, &c, say, sizeof say)) {
+		find_lack(x->into, G_RESUME, "%s: the trajectory proves nothing", say);
+		rc = 1;
+	} else {
+		find_say(x->into, G_RESUME, "%s", say);
+		if (split)
+			run_split(x, &c, &cold);
+	}
+	arm_free(&c);
+	config_free(&cold);
+	return rc;
+}
+
+/* ---- the run's own checkpoint ---- */
+
+/* The newest save whose file is whole and behind which the run went on. */
+static struct save_fact *usable_save(struct watch *r)
+{
+	struct save_fact *best = NULL;
+
+	for (int i = 0; i < WATCH_SAVES; i++)
+		if (r->save[i].path && r->save[i].steps > 0 && (!best || r->save[i].update > best->update))
+			best = &r->save[i];
+	return best;
+}
+
+/* The window's end: at a later save if there is one in it, whose digests can then be compared. */
+static int64_t window_end(const struct watch *r, const struct save_fact *s)
+{
+	int64_t last = s->update + s->steps, end = -1;
+
+	for (int i = 0; i < WATCH_SAVES; i++)
+		if (r->save[i].path && r->save[i].update > s->update && r->save[i].update <= last && r->save[i].update > end)
+			end = r->save[i].update;
+	return end > 0 ? end : last;
+}
+
+static void own_checkpoint(struct replay *x)
+{
+	struct save_fact *s = usable_save(x->run);
+	int64_t end, middle;
+
+	if (!s)
+		return;
+	end = window_end(x->run, s);
+	middle = s->update + (end - s->update + 1) / 2;
+	/* The stream is the arm that went on: its updates, and its saves with their digests. */
+	struct arm a = { .name = "the run", .step = s->after, .steps = s->steps, .save = x->run->save, .saves = WATCH_SAVES };
+	if (resume_twice(x, &a, s->path, s->update, middle, end, true, "own") || cold_start(x, &a, s->path, s->update, false))
+		return;
+	find_say(x->into, G_RESUME, "from its own checkpoint of update %lld: updates %lld-%lld bitwise equal to the run that went on (count, rate, batch digests, losses, gradient norms%s)", (long long)s->update, (long long)s->update + 1, (long long)end, arm_save(&a, end) ? ", weights, optimizer" : "");
+}
+
+/* ---- hard stop points ---- */
+
+static void check_saved(struct replay *x, const struct arm *a)
+{
+	struct why w = { 0 };
+
+	for (int64_t i = 0; i < a->saves; i++) {
+		int rc = saved_file(a->save[i].path, a->save[i].digest, x->run->save_tensors, a->save[i].update, &w);
+
+		if (rc < 0)
+			find_fail(x->into, G_SAVE, NULL, "in a replay: %s", w.text);
+		else if (rc)
+			find_fail(x->into, G_SAVE, NULL, "in a replay: %s: is not there", a->save[i].path);
+		else
+			(*x->files)++;
+	}
+}
+
+static void hard_stops(struct replay *x, const struct arm *a, int64_t end)
+{
+	const struct save_fact *s = arm_save(a, STOP_1), *last = arm_save(a, end);
+
+	if (!s || !last || !arm_save(a, STOP_2)) {
+		find_lack(x->into, G_RESUME, "the replay did not save where it should (updates %d, %d, %lld)", STOP_1, STOP_2, (long long)end);
+		return;
+	}
+	if (!strcmp(s->weights_digest, last->weights_digest)) {
+		find_lack(x->into, G_RESUME, "the weights do not move in %lld updates: the trajectory proves nothing", (long long)(end - STOP_1));
+		return;
+	}
+	if (resume_twice(x, a, s->path, STOP_1, STOP_2, end, false, "hard") || cold_start(x, a, s->path, STOP_1, true))
+		return;
+	find_say(x->into, G_RESUME, "over a short training set, stopped at update %d (in the second epoch, after a validation) and again at %d (an epoch's end): updates %d-%lld bitwise equal to the run that went on (count, rate, batch digests, losses, gradient norms, validation, weights, optimizer)", STOP_1, STOP_2, STOP_1 + 1, (long long)end);
+}
+
+static void short_run(struct replay *x)
+{
+	struct arm a = { .name = "the run that goes on" };
+	struct config c;
+	struct why w = { 0 };
+	char dir[4200];
+	int64_t end = x->settings->updates > STOP_2 + EPOCH ? x->settings->updates : STOP_2 + EPOCH;
+	int rc;
+
+	snprintf(dir, sizeof dir, "%s/a", x->dir);
+	rc = arm_settings(&c, x, end, VAL_EVERY, dir, NULL, &w);
+	if (rc < 0) {
+		lacks(x, &a, rc, &w);
+		return;
+	}
+	rc = run_config(x, &a, &c, &w);
+	if (rc)
+		lacks(x, &a, rc, &w);
+	else {
+		check_saved(x, &a);
+		hard_stops(x, &a, end);
+	}
+	arm_free(&a);
+	config_free(&c);
+}
+
+/* ---- a replay ---- */
+
+static int read_config(const struct watch *r, struct config *c, struct why *w)
+{
+	struct view v;
+	int rc = view_open(&v, r->raw.p, r->raw.n, w);
+
+	if (rc < 0)
+		return rc;
+	if (config_init(c) < 0)
+		return why_set(w, EX_OSERR, "replay: no memory");
+	rc = config_from_view(c, &v, w);
+	if (rc < 0)
+		config_free(c);
+	return rc;
+}
+
+/* Relative paths among the settings are relative to where the run was. */
+static int enter(const struct watch *r)
+{
+	struct view v;
+	char cwd[4096];
+	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (here >= 0 && view_open(&v, r->raw.p, r->raw.n, NULL) == 0 && view_copy(&v, F_run_cwd, cwd, sizeof cwd) && *cwd)
+		(void)!chdir(cwd);
+	return here;
+}
+
+static void leave(int here)
+{
+	if (here < 0)
+		return;
+	(void)!fchdir(here);
+	close(here);
+}
+
+static void run_all(struct replay *x)
+{
+	struct why w = { 0 };
+	int here;
+
+	if (temp_make(x->dir, sizeof x->dir, &w) < 0) {
+		find_lack(x->into, G_RESUME, "no replay: %s", w.text);
+		return;
+	}
+	here = enter(x->run);
+	own_checkpoint(x);
+	short_run(x);
+	leave(here);
+	temp_remove(x->dir);
+}
+
+void replay_run(struct watch *r, struct watch *into, const struct judge_settings *s, int *files)
+{
+	struct replay x = { .run = r, .into = into, .settings = s, .until = clock_seconds() + s->deadline, .files = files };
+	struct why w = { 0 };
+
+	if (!r->deterministic) {
+		find_lack(into, G_RESUME, "no replay: the device does not repeat a run bit by bit, and comparing within its noise takes at least 4 arms and a bound, which this version does not have");
+		return;
+	}
+	if (read_config(r, &x.config, &w) < 0) {
+		find_lack(into, G_RESUME, "no replay: %s", w.text);
+		return;
+	}
+	run_all(&x);
+	config_free(&x.config);
+}
+
+/* ---- which runs share one ---- */
+
+/* Settings that do not decide whether a run comes back. */
+static bool incidental(enum option o)
+{
+	switch (o) {
+	case O_seed:
+	case O_updates:
+	case O_examples:
+	case O_epochs:
+	case O_memory_bytes:
+	case O_threads:
+	case O_val_every:
+	case O_val_examples:
+	case O_overfit:
+	case O_stop:
+	case O_save_every:
+	case O_keep:
+	case O_save:
+	case O_resume:
+	case O_weights:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int replay_fingerprint(const struct watch *r, char out[DIGEST_SIZE], struct why *w)
+{
+	struct config c;
+	struct buf b = { 0 };
+	unsigned char raw[32];
+	int rc = read_config(r, &c, w);
+
+	if (rc < 0)
+		return rc;
+	rc = buf_printf(&b, "%d|", r->resumed);
+	for (int o = 0; o < OPTIONS && rc >= 0; o++)
+		if (!incidental(o) && (rc = config_get(&c, o, &b)) >= 0)
+			rc = buf_printf(&b, "|");
+	if (rc >= 0)
+		rc = sha_of(b.p, b.n, raw);
+	if (rc >= 0)
+		sha_hex(raw, out);
+	else
+		rc = why_set(w, EX_OSERR, "replay: no memory");
+	buf_free(&b);
+	config_free(&c);
+	return rc < 0 ? rc : 0;
+}
