@@ -84,11 +84,12 @@ static int validate(struct trainer *t)
 static int after_update(struct trainer *t)
 {
 	int64_t u = t->progress.update;
-	bool last = u >= t->progress.horizon;
+	bool last = u >= t->progress.horizon, final;
 	int rc = 0, saved = 0;
 
 	stop_rules(t);
-	if (t->config.overfit == 0 && !stop_wanted() && (last || t->status || due(t->config.val_every, u)))
+	final = t->config.overfit == 0 && (last || t->status);
+	if (!stop_wanted() && (final || due(t->config.val_every, u)))
 		rc = validate(t);
 	if (*t->config.save && !last && !t->status && due(t->config.save_every, u))
 		saved = tr_save_now(t);

@@ -48,6 +48,8 @@ static int open_settings(struct trainer *t, const struct config *c)
 	} else {
 		fresh(t);
 		rc = config_copy(&t->config, c) ? no_memory(t) : 0;
+		if (rc == 0 && c->overfit > 0 && !config_given(c, O_val_every))
+			t->config.val_every = 0; /* held-out examples are not what --overfit asks about */
 	}
 	if (rc)
 		return rc;
