@@ -146,11 +146,11 @@ static int64_t sums_prompt(const struct data *d, enum split s, int64_t index, in
 	struct sum m;
 
 	make(d, s, index, &m);
-	if (m.all + 1 > max)
+	*end_id = END;
+	if (m.prompt > max)
 		return -1;
-	for (int t = 0; t < m.all; t++)
-		ids[t] = id_of(m.text[t]);
-	ids[m.all] = *end_id = END;
+	for (int t = 0; t <= m.all && t < max; t++)
+		ids[t] = t < m.all ? id_of(m.text[t]) : END;
 	return m.prompt;
 }
 

@@ -147,21 +147,27 @@ struct param {
 	bool decay;      /* weight decay applies (matrices and embeddings; not biases and norms) */
 };
 
-/* Parts of a run's memory, each one block. */
+/* Parts of a run's memory, each one block. What attention needs for its scratch grows with the device's threads, so plans
+ * are of a device. */
 enum part { PART_LOAD, PART_DATA, PART_FORWARD, PART_BACKWARD, PART_UPDATE, PART_VALIDATE, PARTS };
 
 struct model;
-/* Plans only: nothing is allocated on the device yet. */
+/* gpt:layers=4,width=128,heads=4,context=N,vocab=N,tied=1 (context is `length` if absent; vocab the data's, or more;
+ * tied=0 gives the head a matrix of its own, lm_head.weight), gpt2, gpt2-medium, gpt2-large, gpt2-xl (the published sizes, same
+ * keys), mlp:hidden=128x64,activation=relu|gelu|tanh (hidden=0: none). freeze: shell patterns of parameter names,
+ * separated by commas; one that names nothing, or that leaves nothing to train, is refused. Errors are -EX_USAGE.
+ * Plans only: nothing is allocated on the device yet. */
 int model_new(struct model **m, const char *spec, const struct data_facts *facts, int64_t length, double dropout, const char *freeze, uint64_t seed, struct dev *d, struct why *w) MUST_USE;
 void model_free(struct model *m); /* and its blocks */
 int model_params(const struct model *m, struct param **p);
 int64_t model_numbers(const struct model *m, bool trainable_only);
 /* Bytes of the part's block, exactly as the allocated counter will move. UPDATE is the optimizer's. */
 int64_t model_plan(const struct model *m, enum part part, int64_t rows, int64_t length);
-/* Takes the part's block (once; a second call with sizes that fit does nothing). 0, -EX_NO out of memory. */
+/* Takes the part's block (once; a second call with sizes that fit does nothing, with larger ones it takes a new block
+ * in place of the old). 0, -EX_NO out of memory, -EX_USAGE more positions than the context or the kernels have. */
 int model_take(struct model *m, enum part part, int64_t rows, int64_t length, const char *phase, struct why *w) MUST_USE;
 void model_release(struct model *m, enum part part);
-void model_init(struct model *m); /* initial weights, a function of the seed and the tensor's name */
+void model_init(struct model *m); /* initial weights, a function of the seed and the tensor's name; GPT-2's, torch.nn.Linear's for the mlp */
 /* After weights were written from outside (load, resume): nothing is cached, but tied views are checked. */
 int model_tied_apart(const struct model *m);
 
@@ -173,19 +179,24 @@ struct forward {
 	int64_t correct;      /* targets that are the most likely class; only when !train */
 	int64_t output_shape[3];
 	int output_dims;
-	double logits_variance; /* only when asked */
+	double logits_variance; /* only when asked: of a row's logits, mean over the supervised rows */
 };
-/* Of the batch put last. train: dropout on, activations kept for backward. */
+/* Of the batch put last, whose ids and targets are in range (the data's promise). train: dropout on, activations kept for
+ * backward. */
 void model_forward(struct model *m, bool train, bool want_variance, struct forward *f);
-/* Adds scale x d loss_sum to every trainable gradient (frozen ones get none). After a train forward. */
+/* Adds scale x d loss_sum to every trainable gradient (frozen ones get none). Once after each train forward. */
 void model_backward(struct model *m, double scale);
 void model_zero_gradients(struct model *m);
 /* Logits of the last !train forward, (rows x positions, classes), on the host's side. */
 const float *model_logits(const struct model *m);
 bool model_training(const struct model *m); /* the mode of the last forward */
 
-/* ---- optim.c: optimizers, schedules, clipping ---- */
+/* ---- optim.c: optimizers and clipping ---- */
 
+/* sgd, momentum, nesterov, adam, adamw, nadam as torch.optim defines them (SGD, Adam, AdamW, NAdam); its defaults,
+ * and lr=0.01 for the SGD kinds. Keys: lr, weight_decay (decoupled for adamw, else L2 in the gradient),
+ * momentum (momentum, nesterov: 0.9), beta1, beta2, eps, momentum_decay (nadam), and decay=matrices|all: which parameters
+ * weight decay applies to, by default matrices and embeddings only (torch's single group is `all`). */
 struct optim;
 int optim_new(struct optim **o, const char *spec, struct why *w) MUST_USE;
 void optim_free(struct optim *o, struct dev *d);
@@ -205,6 +216,11 @@ int optim_scalars(const struct optim *o, struct buf *out) MUST_USE;
 int optim_restore(struct optim *o, int64_t count, const char *scalars, struct why *w) MUST_USE;
 double optim_gradient_norm(struct dev *d, const struct param *p, int n); /* over trainable ones, in double */
 
+/* ---- schedule.c: the learning rate ---- */
+
+/* constant | linear | cosine, with warmup=N (0) and floor=X (0): with u updates done before this one, the rate is
+ * base (u+1)/N while u < N; then, with r = (u-N)/(horizon-N) kept within 0..1, base f, where f is 1, or
+ * floor + (1-floor)(1-r), or floor + (1-floor)(1+cos(pi r))/2. */
 struct schedule {
 	int kind;
 	int64_t warmup, horizon; /* updates; horizon is the whole budget */
