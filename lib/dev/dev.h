@@ -18,7 +18,10 @@ struct dev_memory {
 	int64_t used, used_peak;           /* what the device reports; cpu: resident set */
 };
 
-/* name "cpu"; budget_bytes 0 is no limit; threads 0 is all cores. -EX_UNAVAILABLE if there is no such device. */
+/* name "cpu"; budget_bytes 0 is no limit; threads 0 is all cores. -EX_UNAVAILABLE if there is no such device.
+ * A budget bounds the reserved bytes of all blocks together: what a smaller device would have to give. What the
+ * process needs besides (code, libraries, the BLAS library's own buffers, data sets on the host) is in `used` alone.
+ * The number of threads is the process's: of several open devices the last one opened sets it. */
 int dev_open(struct dev **d, const char *name, int64_t budget_bytes, int threads, struct why *w) MUST_USE;
 void dev_close(struct dev *d); /* d may be NULL */
 const char *dev_name(const struct dev *d);
@@ -47,6 +50,13 @@ void dev_last_oom(const struct dev *d, struct dev_oom *o);
 /* For tests: the nth allocation from now fails as if there were no room; 0 none. */
 void dev_fail_at(struct dev *d, int64_t nth);
 
+/* Between the host and a block: tensors are read and written from outside (files, tests) with these. */
+void dev_read(struct dev *d, void *host, const void *from, int64_t bytes);
+void dev_write(struct dev *d, void *to, const void *host, int64_t bytes);
+
 /* ---- the operations: see the table in ops.h ---- */
+
+struct ops;
+const struct ops *dev_ops(const struct dev *d);
 
 #endif
