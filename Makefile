@@ -82,6 +82,11 @@ $(BUILD)/fake/probe-batch: $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/probe-batc
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SAN) -Wl,--wrap=host_available,--wrap=host_oom_kills -o $@ $^ $(LIBS)
 
+# Runs models, optimizers and schedules on numbers from a file, for PyTorch to compare with.
+NUMBERS := $(BUILD)/numbers
+$(NUMBERS): $(BUILD)/t/numbers/numbers.o $(BUILD)/libpilot.a
+	$(CC) $(CFLAGS) $(SAN) -o $@ $^ -fopenmp $(BLASLIB) $(LIBS)
+
 # Fuzz targets with our own driver (fixed inputs, fixed count); `make fuzz` links clang's instead.
 DRIVER  ?= $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/fuzz/driver/*.c))
 $(BUILD)/fuzz/%: $(BUILD)/t/fuzz/%.o $(DRIVER) $(BUILD)/libpilot.a
@@ -108,7 +113,7 @@ sanitize:
 	t/run $(SANRUN)
 
 .PHONY: tests check check-long
-tests: all unit $(FAKES)
+tests: all unit $(FAKES) $(NUMBERS)
 check:
 	@. ./t/need.sh && need_install_tests
 	@$(MAKE) -j$(JOBS) -s tests
