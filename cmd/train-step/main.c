@@ -25,7 +25,7 @@ struct settings {
 
 void say_outcome(const struct outcome *r)
 {
-	if (*r->why && strcmp(r->status, "done") != 0)
+	if (*r->why && (r->signal || (r->code && strcmp(r->status, "done") != 0)))
 		cmd_say("%s: %s", r->status, r->why);
 	else if (strcmp(r->status, "done") == 0 && r->code == EX_NO)
 		cmd_say("--overfit: not all targets came back");

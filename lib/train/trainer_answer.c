@@ -45,7 +45,7 @@ struct growing {
 	int64_t rows, width;
 	int32_t *ids;          /* (rows, width) */
 	int64_t *prompt, *n;   /* ids of the prompt, and in all */
-	bool *done;
+	bool *done, *ended; /* ended: by its end id, and not for lack of room */
 	int32_t end_id;
 };
 
@@ -55,6 +55,7 @@ static void growing_free(struct growing *g)
 	free(g->prompt);
 	free(g->n);
 	free(g->done);
+	free(g->ended);
 }
 
 static int growing_new(struct growing *g, int64_t rows, int64_t width)
@@ -65,7 +66,8 @@ static int growing_new(struct growing *g, int64_t rows, int64_t width)
 	g->prompt = calloc(rows, sizeof *g->prompt);
 	g->n = calloc(rows, sizeof *g->n);
 	g->done = calloc(rows, sizeof *g->done);
-	if (g->ids && g->prompt && g->n && g->done)
+	g->ended = calloc(rows, sizeof *g->ended);
+	if (g->ids && g->prompt && g->n && g->done && g->ended)
 		return 0;
 	growing_free(g);
 	return -EX_OSERR;
@@ -80,7 +82,7 @@ static int start(struct trainer *t, struct growing *g, int64_t first, int64_t ro
 		if (n <= 0 || n > g->width)
 			return why_set(t->why, EX_SOFTWARE, "validate: example %lld has no prompt that fits", (long long)(first + i));
 		g->prompt[i] = g->n[i] = n;
-		g->done[i] = false;
+		g->done[i] = g->ended[i] = false;
 	}
 	return 0;
 }
@@ -121,7 +123,8 @@ static bool grow(struct trainer *t, struct growing *g)
 		if (g->done[i])
 			continue;
 		id = most_likely(logits + at * t->facts->classes, t->facts->classes);
-		g->done[i] = id == g->end_id || g->n[i] == g->width;
+		g->ended[i] = id == g->end_id;
+		g->done[i] = g->ended[i] || g->n[i] == g->width;
 		if (!g->done[i])
 			g->ids[i * g->width + g->n[i]++] = id;
 		more |= !g->done[i];
@@ -134,6 +137,8 @@ static int judge(struct trainer *t, const struct growing *g, int64_t first, bool
 	struct buf output = { 0 };
 	int rc = 0;
 
+	if (buf_room(&output, 1)) /* so that an empty answer has a place too */
+		return why_set(t->why, EX_OSERR, "validate: no memory for an answer");
 	for (int64_t i = 0; i < g->rows && !rc; i++) {
 		const struct buf *target = &t->text.target;
 
@@ -142,7 +147,7 @@ static int judge(struct trainer *t, const struct growing *g, int64_t first, bool
 		if (!rc && data_decode(t->data, g->ids + i * g->width + g->prompt[i], g->n[i] - g->prompt[i], &output) != 0)
 			rc = why_set(t->why, EX_OSERR, "validate: no memory for an answer");
 		if (!rc)
-			rc = predict(t, &output, output.n == target->n && (output.n == 0 || memcmp(output.p, target->p, output.n) == 0), records);
+			rc = predict(t, &output, g->ended[i] && output.n == target->n && memcmp(output.p, target->p, target->n) == 0, records);
 	}
 	buf_free(&output);
 	return rc;

@@ -221,8 +221,10 @@ static int data_record(struct trainer *t)
 		rec_int(r, F_phase_class_names, t->facts->names);
 	rec_int(r, F_phase_supervised, f->supervised);
 	rec_int(r, F_phase_declared_supervised, f->declared);
-	rec_int(r, F_phase_shared_examples, t->facts->shared_examples);
-	rec_int(r, F_phase_shared_groups, t->facts->shared_groups);
+	if (t->facts->shared_examples >= 0) { /* -1: too many to look at */
+		rec_int(r, F_phase_shared_examples, t->facts->shared_examples);
+		rec_int(r, F_phase_shared_groups, t->facts->shared_groups);
+	}
 	rec_str(r, F_phase_order_digest, t->batch_digest);
 	return tr_send(t);
 }

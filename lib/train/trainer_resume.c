@@ -26,7 +26,7 @@ static bool of_budget(enum option o)
 /* Keys whose value is a file: what is in it is compared by digest, wherever it lies. */
 static bool names_file(const char *key)
 {
-	static const char *const keys[] = { "file", "val-file", "test-file", "images", "labels", "test-images", "test-labels" };
+	static const char *const keys[] = { "file", "val-file", "test-file", "images", "labels", "test-images", "test-labels", "names" };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (strcmp(keys[i], key) == 0)
