@@ -13,6 +13,7 @@
  * FAKE_EXAMPLES         in the training split   FAKE_LEAK=1  holds its memory after running out
  * FAKE_KILLS            file that gets a line when the fault `kill` comes, as a kernel counts its kills
  * FAKE_ROLE             the fault happens in runs of this role only
+ * FAKE_ODD=1            writes a record of an unknown kind with numbers packed wider than need be
  * FAKE_LOG              file: a line for each request */
 #include <errno.h>
 #include <signal.h>
@@ -296,10 +297,21 @@ static bool update(struct fake *f)
 	return !(f->updates < f->c.updates && short_of_memory(f, "after"));
 }
 
+/* {"kind":"oddity","t":<timestamp 96>,"x":1 in nine bytes,"run":...} */
+static void write_oddity(struct fake *f)
+{
+	static const unsigned char head[] = "\x84\xa4kind\xa6oddity\xa1t\xc7\x0c\xff\0\0\0\0\0\0\0\0\0\0\0\1\xa1x\xd3\0\0\0\0\0\0\0\1\xd9\x03run\xda\0\x1a";
+	struct why w;
+	if (out_flush(f->out, &w) < 0 || io_write(1, head, sizeof head - 1) || io_write(1, f->run, ULID_SIZE - 1))
+		die("cannot write");
+}
+
 static void run(struct fake *f)
 {
 	write_run(f);
 	write_plan(f);
+	if (getenv("FAKE_ODD"))
+		write_oddity(f);
 	if (short_of_memory(f, *f->c.resume ? "resume" : "load"))
 		return;
 	suffer(f);
