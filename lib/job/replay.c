@@ -82,6 +82,7 @@ static int set_all(struct config *c, const struct replay *x, int64_t stop, int64
 		{ O_examples, 0 },
 		{ O_updates, x->run->planned_updates > stop ? x->run->planned_updates : stop },
 		{ O_val_every, val_every },
+		{ O_val_length, 0 },
 		{ O_val_examples, c->val_examples > 0 && c->val_examples < 2 * val_micro(c) + 1 ? c->val_examples : 2 * val_micro(c) + 1 },
 		{ O_save_every, *dir ? STOP_1 : 0 },
 		{ O_keep, 0 },

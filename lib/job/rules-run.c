@@ -294,7 +294,7 @@ enum rule_state check_plan(struct watch *r, const struct view *v, char *say, siz
 	if (r->resumed && after == before)
 		return RULE_UNSEEN; /* it was taken with the checkpoint */
 	if (after - before == plan) {
-		snprintf(say, n, "took %s as planned", num_human_bytes(plan, a));
+		snprintf(say, n, "memory as planned (%s)", num_human_bytes(plan, a));
 		return RULE_HELD;
 	}
 	snprintf(say, n, "it took %s (%lld bytes) of memory; %s (%lld) were planned", num_human_bytes(after - before, a), (long long)(after - before), num_human_bytes(plan, b), (long long)plan);

@@ -83,8 +83,8 @@ static const struct rule rules[] = {
 
 	/* backward */
 	{ PH(G_BACKWARD), ZERO, F(gradients_missing), F(trainable_tensors), NULL, ALWAYS, NEED, "every one of {b} trainable tensors has a gradient", "trainable tensors without a gradient", "the graph" },
-	{ PH(G_BACKWARD), ZERO, F(gradients_nonfinite), 0, NULL, ALWAYS, NEED, "finite", "gradients that are not finite", "precision, normalisation" },
-	{ PH(G_BACKWARD), ZERO, F(gradients_frozen), 0, NULL, ALWAYS, NEED, "no frozen one has any", "frozen tensors with a gradient", "what was frozen, and when" },
+	{ PH(G_BACKWARD), ZERO, F(gradients_nonfinite), 0, NULL, ALWAYS, NEED, "all finite", "gradients that are not finite", "precision, normalisation" },
+	{ PH(G_BACKWARD), ZERO, F(gradients_frozen), 0, NULL, ALWAYS, NEED, "frozen ones have none", "frozen tensors with a gradient", "what was frozen, and when" },
 	{ PH(G_BACKWARD), SOME, F(gradient_norm), 0, NULL, ALWAYS, NEED, NULL, "no gradient at all", "the graph" },
 	{ ON(step, G_BACKWARD), FINITE, F_step_gradient_norm, 0, NULL, ALWAYS, NEED, NULL, "a gradient norm that is not finite", "precision, normalisation" },
 	{ ON(end, G_BACKWARD), CALL, 0, 0, check_end_norms, ALWAYS, NEED, NULL, NULL, NULL },
@@ -286,6 +286,14 @@ static enum rule_state try(const struct rule *u, struct watch *r, const struct v
 	return RULE_BROKEN;
 }
 
+/* A fact that one record of a phase has is shown; every update has to have those of an update. */
+static int rank(const struct rule *u, enum rule_state s)
+{
+	if (s == RULE_MISSING)
+		return u->kind == KIND_step ? 4 : 1;
+	return s == RULE_BROKEN ? 5 : s == RULE_HELD ? 3 : 0;
+}
+
 static void apply(const struct rule *u, int i, enum gate_phase p, struct watch *r, const struct view *v)
 {
 	char say[600];
@@ -295,12 +303,11 @@ static void apply(const struct rule *u, int i, enum gate_phase p, struct watch *
 	enum rule_state s = try(u, r, v, say, sizeof say);
 	if (s == RULE_BROKEN && r->rule[i] != RULE_BROKEN)
 		find_fail(r, p, u->look, "%s", say);
-	if ((s == RULE_HELD || s == RULE_MISSING) && *say && s > r->rule[i]) {
-		free(r->said[i]);
-		r->said[i] = strdup(say);
-	}
-	if (s > r->rule[i])
-		r->rule[i] = (unsigned char)s;
+	if (rank(u, s) <= rank(u, r->rule[i]))
+		return;
+	r->rule[i] = (unsigned char)s;
+	free(r->said[i]);
+	r->said[i] = *say ? strdup(say) : NULL;
 }
 
 /* ---- the table over a record ---- */
