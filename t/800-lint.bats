@@ -1,0 +1,76 @@
+# 800-lint.bats - the rules of the house hold.
+
+load helpers
+
+setup() { cd "$PILOT_ROOT"; }
+
+@test "a file includes only its own or a lower floor" {
+	run sh t/lint-layers
+	exits 0 "t/lint-layers"
+}
+
+@test "the layer check sees what breaks the rule" {
+	mkdir -p "$BATS_TEST_TMPDIR/t" "$BATS_TEST_TMPDIR/lib/base" "$BATS_TEST_TMPDIR/lib/wire" "$BATS_TEST_TMPDIR/cmd/x"
+	cp t/lint-layers "$BATS_TEST_TMPDIR/t"
+	cd "$BATS_TEST_TMPDIR"
+	touch lib/wire/wire.h
+	printf '/* x */\n#include "../wire/wire.h"\n' >lib/base/x.c
+	run sh t/lint-layers
+	exits 1
+	is "$output" "~ lib/base/x.c: includes ../wire/wire.h" "upwards"
+	printf '/* x */\n#include <zlib.h>\n' >lib/base/x.c
+	run sh t/lint-layers
+	exits 1
+	is "$output" "~ lib/base/x.c: includes <zlib.h>" "a library of another floor"
+	printf '/* x */\n' >lib/base/x.c
+	printf '/* x */\n#include "../base/x.c"\n' >lib/wire/y.c
+	run sh t/lint-layers
+	exits 0 "downwards"
+}
+
+@test "lib/ never prints and never exits; functions are short" {
+	run sh t/lint-code
+	exits 0 "t/lint-code"
+}
+
+@test "the code check sees what breaks the rule" {
+	mkdir -p "$BATS_TEST_TMPDIR"/{t,lib/base,cmd/x}
+	cp t/lint-code "$BATS_TEST_TMPDIR/t"
+	echo "/* y */" >"$BATS_TEST_TMPDIR/cmd/x/y.c"
+	cd "$BATS_TEST_TMPDIR"
+	for bad in 'printf("x");' 'fprintf(stderr, "x");' 'exit(1);' 'fputs("x", stdout);' 'abort();' 'assert(x);'; do
+		printf '/* x */\nint f(void)\n{\n\t%s\n\treturn 0;\n}\n' "$bad" >lib/base/x.c
+		run sh t/lint-code
+		exits 1 "$bad"
+	done
+	printf '/* x */\nint f(void)\n{\n\tbuf_printf(b, "x"); snprintf(s, 1, "x"); my_exit(1); /* printf() */\n}\n' >lib/base/x.c
+	run sh t/lint-code
+	exits 0 "what only looks like it"
+	{ printf '/* x */\nint f(void)\n{\n'; yes '	x++;' | head -61; echo '}'; } >lib/base/x.c
+	run sh t/lint-code
+	exits 1 "61 lines"
+}
+
+@test "shell scripts pass shellcheck" {
+	requires shellcheck
+	run shellcheck -x -e SC2034,SC2154 t/run t/*.sh t/lint-* t/bench/*.sh t/*.bash .ci/run
+	exits 0 "shellcheck"
+}
+
+@test "C passes cppcheck" {
+	requires cppcheck
+	run sh t/lint-cppcheck
+	exits 0 "cppcheck"
+}
+
+@test "gate, ledger and probe-batch load no device code" {
+	requires ldd
+	for c in gate ledger probe-batch; do
+		run ldd "$PILOT_BIN/$c"
+		exits 0 "ldd $c"
+		is "$(grep -E 'blas|gomp|cuda|lapack' <<<"$output")" "" "$c's libraries"
+		is "$output" "~ libcrypto" "ldd lists libraries"
+	done
+	run ldd "$PILOT_BIN/train-step"
+	is "$output" "~ blas" "the check sees BLAS in train-step"
+}
