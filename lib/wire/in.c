@@ -15,6 +15,7 @@ struct in {
 	unsigned char *p;
 	size_t from, n, cap; /* bytes from..n of p wait to be taken */
 	size_t looked;       /* of a JSON line: bytes in which there is no newline */
+	size_t whole;        /* length of the record that is known to wait whole; 0 not known */
 	struct scan scan;    /* of a msgpack record: as far as it has come */
 	int64_t number, offset;
 	struct buf json; /* the record that a JSON line became */
@@ -116,6 +117,7 @@ static void in_take(struct in *i, size_t n)
 	i->from += n;
 	i->offset += (int64_t)n;
 	i->looked = 0;
+	i->whole = 0;
 	i->scan.pos = 0;
 	i->scan.owed = 0;
 	i->scan.depth = 0;
@@ -151,7 +153,7 @@ static ssize_t in_line(struct in *i)
 }
 
 /* Length of the record that waits whole: >0, 0 more bytes are needed, <0 malformed. */
-static ssize_t in_whole(struct in *i, struct why *inner)
+static ssize_t in_measure(struct in *i, struct why *inner)
 {
 	while (i->from < i->n && white(i->p[i->from]))
 		in_take(i, 1);
@@ -164,6 +166,15 @@ static ssize_t in_whole(struct in *i, struct why *inner)
 	if (shapes[i->p[i->from]].item != I_MAP)
 		return why_set(inner, EX_DATAERR, "%s", "");
 	return scan_on(&i->scan, i->p + i->from, i->n - i->from, inner);
+}
+
+/* The same, measured once: looking whether a record waits must not change what is read. */
+static ssize_t in_whole(struct in *i, struct why *inner)
+{
+	ssize_t n = i->whole ? (ssize_t)i->whole : in_measure(i, inner);
+	if (n > 0)
+		i->whole = (size_t)n;
+	return n;
 }
 
 /* Makes a view of the record of `size` bytes that waits whole. */
