@@ -173,5 +173,26 @@ void summary_free(struct summary *s); /* may be NULL */
 void summary_owner(const struct summary *s, const struct view *v, char out[ULID_SIZE]);
 /* The same of a run's id. */
 void summary_owner_of(const struct summary *s, const char *run, char out[ULID_SIZE]);
+/* Calls see for each id known: a run, or a probe, and its row's id. Stops at the first that is not 0. */
+int summary_ids(const struct summary *s, int (*see)(void *ctx, const char *id, const char *row), void *ctx);
+
+/* ---- story.c: runs told in the order people read them ---- */
+
+/* Two passes over the same records: the first counts, the second gives each row of the summary as text when
+ * its last record has passed, so that memory is bounded by the rows that are open at one moment: trials and
+ * conclusion of a probe; of a run its header, some steps, evaluations, phases (those with a verdict by the
+ * verdict only), and the end. */
+struct story;
+struct story *story_new(struct text *t, bool all_steps); /* NULL: no memory */
+void story_free(struct story *s); /* may be NULL */
+int story_count(struct story *s, const struct view *v, struct why *w) MUST_USE;
+int story_count_steps(struct story *s, const struct ledger_steps *e, struct why *w) MUST_USE;
+const struct summary *story_summary(const struct story *s); /* of the first pass */
+/* Only these rows, and these runs inside others' rows (values are not looked at). Both owned by the caller. */
+void story_pick(struct story *s, const struct ids *rows, const struct ids *runs);
+/* Second pass; text of what is complete is added to out. story_wants: must these steps be read? */
+bool story_wants(struct story *s, const struct ledger_steps *e, int n);
+int story_tell(struct story *s, const struct view *v, struct buf *out, struct why *w) MUST_USE;
+int story_tell_steps(struct story *s, const struct ledger_steps *e, struct buf *out, struct why *w) MUST_USE;
 
 #endif

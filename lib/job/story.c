@@ -1,0 +1,391 @@
+/* story.c - runs told in the order people read them: a probe's table and conclusion, then each run from its
+ * header to its end, with a handful of its steps. */
+#include "job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 20 }; /* steps, evaluations, ... of a run */
+
+/* The places of things in a row's text: first the probe's, then a block for each run. */
+enum { OF_PROBE, CONCLUSION, BLOCKS };
+enum { HEADER, PLAN, EXAMPLES, STEPS, EVALS, PREDICTIONS, SAVES, PHASES, JUDGED, NOTES, END, PLACES };
+
+static const char *const phases[] = { "load", "data", "forward", "backward", "update", "validate", "save", "resume", "export" };
+enum { N_PHASES = sizeof phases / sizeof *phases };
+
+struct item {
+	int64_t place;   /* and then in the order they came */
+	size_t from, size;
+	char key[32];    /* a later item of the same place and key replaces this one; "" none does */
+};
+
+struct block { /* one run */
+	int row, number;  /* the number of the run in its row */
+	bool trial;
+	int64_t steps, evals, predictions, examples; /* counted by the first pass */
+	int64_t step, eval, prediction, example;     /* passed in the second */
+	unsigned judged; /* phases with a verdict */
+};
+
+struct row {
+	int64_t left;   /* records to come */
+	int blocks;
+	struct buf items, bytes;
+};
+
+struct story {
+	struct text *text;
+	bool all_steps;
+	struct summary *summary;
+	struct row *row;
+	int rows;
+	struct ids rows_by_id, blocks_by_id;
+	struct block *block;
+	int blocks;
+	const struct ids *only_rows, *only_runs;
+};
+
+struct story *story_new(struct text *t, bool all_steps)
+{
+	struct story *s = calloc(1, sizeof *s);
+
+	if (s && !(s->summary = summary_new())) {
+		free(s);
+		return NULL;
+	}
+	if (s) {
+		s->text = t;
+		s->all_steps = all_steps;
+		t->all = true; /* what is hidden is chosen here */
+	}
+	return s;
+}
+
+void story_free(struct story *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < s->rows; i++) {
+		buf_free(&s->row[i].items);
+		buf_free(&s->row[i].bytes);
+	}
+	summary_free(s->summary);
+	ids_free(&s->rows_by_id);
+	ids_free(&s->blocks_by_id);
+	free(s->row);
+	free(s->block);
+	free(s);
+}
+
+const struct summary *story_summary(const struct story *s)
+{
+	return s->summary;
+}
+
+void story_pick(struct story *s, const struct ids *rows, const struct ids *runs)
+{
+	s->only_rows = rows;
+	s->only_runs = runs;
+}
+
+/* ---- first pass ---- */
+
+/* Room for one more in a list of n that doubles at powers of two. */
+static void *more(void *list, int n, size_t size)
+{
+	if (n & (n - 1))
+		return list;
+	return realloc(list, (size_t)(n ? 2 * n : 1) * size);
+}
+
+static int row_of(struct story *s, const char *id)
+{
+	int *known = ids_find(&s->rows_by_id, id);
+	struct row *p;
+
+	if (known)
+		return *known;
+	p = more(s->row, s->rows, sizeof *p);
+	if (!p)
+		return -EX_OSERR;
+	s->row = p;
+	if (ids_put(&s->rows_by_id, id, s->rows) < 0)
+		return -EX_OSERR;
+	s->row[s->rows] = (struct row){ 0 };
+	return s->rows++;
+}
+
+static struct block *block_of(struct story *s, const char *run, int row)
+{
+	int *known = ids_find(&s->blocks_by_id, run);
+	struct block *p;
+
+	if (known)
+		return &s->block[*known];
+	p = more(s->block, s->blocks, sizeof *p);
+	if (!p)
+		return NULL;
+	s->block = p;
+	if (ids_put(&s->blocks_by_id, run, s->blocks) < 0)
+		return NULL;
+	p = &s->block[s->blocks++];
+	*p = (struct block){ .row = row, .number = s->row[row].blocks++ };
+	return p;
+}
+
+static int phase_number(const char *name)
+{
+	for (int i = 0; i < N_PHASES; i++)
+		if (strcmp(phases[i], name) == 0)
+			return i;
+	return -1;
+}
+
+static void count(struct block *b, const struct view *v)
+{
+	char phase[24];
+	int i;
+
+	switch (v->kind) {
+	case KIND_run: b->trial = view_is(v, F_run_role, "trial"); break;
+	case KIND_step: b->steps++; break;
+	case KIND_eval: b->evals++; break;
+	case KIND_prediction: b->predictions++; break;
+	case KIND_example: b->examples++; break;
+	case KIND_verdict:
+		view_copy(v, F_verdict_phase, phase, sizeof phase);
+		i = phase_number(phase);
+		if (i >= 0)
+			b->judged |= 1u << i;
+		break;
+	default: break;
+	}
+}
+
+int story_count(struct story *s, const struct view *v, struct why *w)
+{
+	char owner[ULID_SIZE], run[ULID_SIZE];
+	struct block *b = NULL;
+	int row, r = summary_see(s->summary, v, w);
+
+	if (r < 0)
+		return r;
+	summary_owner(s->summary, v, owner);
+	view_run(v, run);
+	if (!*owner)
+		return 0;
+	row = row_of(s, owner);
+	if (row >= 0 && *run)
+		b = block_of(s, run, row);
+	if (row < 0 || (*run && !b))
+		return why_set(w, EX_OSERR, "telling runs: record %lld: out of memory", (long long)v->number);
+	s->row[row].left++;
+	if (b)
+		count(b, v);
+	return 0;
+}
+
+int story_count_steps(struct story *s, const struct ledger_steps *e, struct why *w)
+{
+	char owner[ULID_SIZE];
+	struct block *b = NULL;
+	int row, r = summary_steps(s->summary, e, w);
+
+	if (r < 0)
+		return r;
+	summary_owner_of(s->summary, e->run, owner);
+	row = row_of(s, owner);
+	if (row >= 0)
+		b = block_of(s, e->run, row);
+	if (!b)
+		return why_set(w, EX_OSERR, "telling runs: out of memory");
+	s->row[row].left += e->count;
+	b->steps += e->count;
+	return 0;
+}
+
+/* ---- second pass ---- */
+
+static bool picked(const struct story *s, const char *owner, const char *run)
+{
+	return !s->only_rows || ids_find(s->only_rows, owner) || (s->only_runs && ids_find(s->only_runs, run));
+}
+
+/* A trial is its line in the table, unless it was asked for by its own id. */
+static bool shown_whole(const struct story *s, const struct block *b, const char *run)
+{
+	return !b->trial || (s->only_runs && ids_find(s->only_runs, run));
+}
+
+/* Is the i-th of n one of SHOWN evenly chosen ones, the first and the last among them? */
+static bool chosen(int64_t i, int64_t n)
+{
+	int64_t j;
+
+	if (n <= SHOWN)
+		return true;
+	j = (i * (SHOWN - 1) + (n - 1) / 2) / (n - 1);
+	return i == (j * (n - 1) + (SHOWN - 1) / 2) / (SHOWN - 1);
+}
+
+bool story_wants(struct story *s, const struct ledger_steps *e, int n)
+{
+	char owner[ULID_SIZE];
+
+	for (int i = 0; i < n; i++) {
+		const int *place = ids_find(&s->blocks_by_id, e[i].run);
+		const struct block *b = place ? &s->block[*place] : NULL;
+
+		summary_owner_of(s->summary, e[i].run, owner);
+		if (!b || !picked(s, owner, e[i].run) || !shown_whole(s, b, e[i].run))
+			continue;
+		if (s->all_steps)
+			return true;
+		for (int64_t k = b->step; k < b->step + e[i].count; k++)
+			if (chosen(k, b->steps))
+				return true;
+	}
+	return false;
+}
+
+static int keep(struct row *r, int64_t place, const char *key, const struct view *v)
+{
+	struct item it = { .place = place, .from = r->bytes.n, .size = v->size };
+	struct item *old = (struct item *)(void *)r->items.p;
+	size_t n = r->items.n / sizeof it;
+
+	snprintf(it.key, sizeof it.key, "%s", key);
+	if (buf_add(&r->bytes, v->raw, v->size) < 0)
+		return -EX_OSERR;
+	for (size_t i = 0; i < n && *key; i++)
+		if (old[i].place == place && strcmp(old[i].key, key) == 0) {
+			old[i] = it;
+			return 0;
+		}
+	return buf_add(&r->items, &it, sizeof it);
+}
+
+static int keep_phase(struct row *r, struct block *b, int64_t place, const struct view *v)
+{
+	char phase[24], when[12], key[40];
+	int i;
+
+	view_copy(v, F_phase_phase, phase, sizeof phase);
+	view_copy(v, F_phase_occurrence, when, sizeof when);
+	i = phase_number(phase);
+	if (i >= 0 && b->judged >> i & 1)
+		return 0;
+	snprintf(key, sizeof key, "%s %s", phase, when);
+	return keep(r, place + PHASES, key, v);
+}
+
+static int keep_of_run(struct story *s, struct row *r, struct block *b, const struct view *v)
+{
+	int64_t place = BLOCKS + (int64_t)b->number * PLACES;
+	char phase[24];
+
+	switch (v->kind) {
+	case KIND_run: return keep(r, place + HEADER, "", v);
+	case KIND_plan: return keep(r, place + PLAN, "", v);
+	case KIND_step: return s->all_steps || chosen(b->step, b->steps) ? keep(r, place + STEPS, "", v) : 0;
+	case KIND_eval: return s->all_steps || chosen(b->eval, b->evals) ? keep(r, place + EVALS, "", v) : 0;
+	case KIND_example: return chosen(b->example, b->examples) ? keep(r, place + EXAMPLES, "", v) : 0;
+	case KIND_prediction: return chosen(b->prediction, b->predictions) ? keep(r, place + PREDICTIONS, "", v) : 0;
+	case KIND_save: return keep(r, place + SAVES, "last", v);
+	case KIND_phase: return keep_phase(r, b, place, v);
+	case KIND_verdict:
+		view_copy(v, F_verdict_phase, phase, sizeof phase);
+		return keep(r, place + JUDGED, phase, v);
+	case KIND_end: return keep(r, place + END, "", v);
+	default: return keep(r, place + NOTES, "", v);
+	}
+}
+
+static void passed(struct block *b, const struct view *v)
+{
+	b->step += v->kind == KIND_step;
+	b->eval += v->kind == KIND_eval;
+	b->example += v->kind == KIND_example;
+	b->prediction += v->kind == KIND_prediction;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The row is complete: its text, and its memory back. */
+static int tell_row(struct story *s, struct row *r, struct buf *out, struct why *w)
+{
+	struct item *it = (struct item *)(void *)r->items.p;
+	size_t n = r->items.n / sizeof *it;
+	int code = 0;
+
+	if (n)
+		qsort(it, n, sizeof *it, by_place);
+	for (size_t i = 0; i < n && code == 0; i++) {
+		struct view v;
+
+		code = view_open(&v, r->bytes.p + it[i].from, it[i].size, w);
+		if (code == 0 && text_write(s->text, &v, out) < 0)
+			code = why_set(w, EX_OSERR, "telling runs: out of memory");
+	}
+	buf_free(&r->items);
+	buf_free(&r->bytes);
+	return code;
+}
+
+static int keep_record(struct story *s, struct row *r, const char *owner, const char *run, const struct view *v)
+{
+	const int *place = ids_find(&s->blocks_by_id, run);
+	struct block *b = place ? &s->block[*place] : NULL;
+	int code = 0;
+
+	if (picked(s, owner, run)) {
+		if (v->kind == KIND_trial)
+			code = keep(r, OF_PROBE, "", v);
+		else if (v->kind == KIND_probe)
+			code = keep(r, CONCLUSION, "", v);
+		else if (b && shown_whole(s, b, run))
+			code = keep_of_run(s, r, b, v);
+	}
+	if (b)
+		passed(b, v);
+	return code;
+}
+
+int story_tell(struct story *s, const struct view *v, struct buf *out, struct why *w)
+{
+	char owner[ULID_SIZE], run[ULID_SIZE];
+	const int *row;
+	struct row *r;
+
+	summary_owner(s->summary, v, owner);
+	view_run(v, run);
+	row = ids_find(&s->rows_by_id, owner);
+	if (!row)
+		return 0;
+	r = &s->row[*row];
+	if (keep_record(s, r, owner, run, v) < 0)
+		return why_set(w, EX_OSERR, "telling runs: record %lld: out of memory", (long long)v->number);
+	return --r->left == 0 ? tell_row(s, r, out, w) : 0;
+}
+
+int story_tell_steps(struct story *s, const struct ledger_steps *e, struct buf *out, struct why *w)
+{
+	const int *place = ids_find(&s->blocks_by_id, e->run);
+	struct block *b = place ? &s->block[*place] : NULL;
+	struct row *r;
+
+	if (!b)
+		return 0;
+	b->step += e->count;
+	r = &s->row[b->row];
+	r->left -= e->count;
+	return r->left == 0 ? tell_row(s, r, out, w) : 0;
+}
