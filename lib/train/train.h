@@ -196,7 +196,8 @@ bool model_training(const struct model *m); /* the mode of the last forward */
 /* sgd, momentum, nesterov, adam, adamw, nadam as torch.optim defines them (SGD, Adam, AdamW, NAdam); its defaults,
  * and lr=0.01 for the SGD kinds. Keys: lr, weight_decay (decoupled for adamw, else L2 in the gradient),
  * momentum (momentum, nesterov: 0.9), beta1, beta2, eps, momentum_decay (nadam), and decay=matrices|all: which parameters
- * weight decay applies to, by default matrices and embeddings only (torch's single group is `all`). */
+ * weight decay applies to, by default matrices and embeddings only (torch's single group is `all`). nadam is torch's formula,
+ * as its later releases and 1.13's foreach variant compute it; 1.13's other variant counts a momentum twice. */
 struct optim;
 int optim_new(struct optim **o, const char *spec, struct why *w) MUST_USE;
 void optim_free(struct optim *o, struct dev *d);
