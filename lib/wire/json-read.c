@@ -1,10 +1,10 @@
 /* json-read.c - one line of JSON to a record. Jansson parses; what would make it
  * recurse or allocate without bound is refused before. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "inner.h"
+#include "parse.h"
 
 /* Depth, containers and values of the line, counted without parsing it: outside of strings
  * each { or [ goes down, each comma is one more value. */
@@ -168,18 +168,14 @@ static int put_record(struct pack *k, const json_t *j, struct why *w)
 
 int json_read(const char *line, size_t n, struct buf *out, struct why *w)
 {
-	json_error_t e;
-	char text[80];
 	struct pack k = {out, 0};
 	out->n = 0;
 	int rc = bounded(line, n, w);
 	if (rc)
 		return rc;
-	json_t *j = json_loadb(line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
-	if (!j && json_error_code(&e) == json_error_out_of_memory)
-		return why_set(w, EX_OSERR, "JSON: the host has no memory");
+	json_t *j = json_parse(line, n, &rc, w);
 	if (!j)
-		return why_set(w, EX_DATAERR, "JSON: column %d: %s", e.position, escape_short(text, e.text, strlen(e.text)));
+		return rc;
 	if (!json_is_object(j))
 		rc = why_set(w, EX_DATAERR, "JSON: no object");
 	else

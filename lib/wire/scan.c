@@ -115,7 +115,7 @@ static int take(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 
 ssize_t scan_on(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 {
-	do {
+	while (!s->pos || s->depth) { /* neither: it was found whole before */
 		if (s->pos == n)
 			return 0;
 		int took = take(s, p, n, w);
@@ -123,7 +123,7 @@ ssize_t scan_on(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 			return took;
 		while (s->depth && !s->left[s->depth - 1])
 			s->depth--;
-	} while (s->depth);
+	}
 	return (ssize_t)s->pos;
 }
 

@@ -120,7 +120,7 @@ struct view_pair {
 };
 bool view_next_pair(const struct view *v, struct view_pair *p);
 
-/* ---- json-write.c, json-read.c: the JSON view of one, and back ---- */
+/* ---- json-write.c, json-read.c, parse.c: the JSON view of one, and back ---- */
 
 /* One line without newline. NaN and infinities become strings, t an RFC 3339 string,
  * bytes that are no UTF-8 U+FFFD, bin values {"$bin":"base64"}, other extensions {"$ext":[type,"base64"]}. */
