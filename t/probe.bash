@@ -1,5 +1,5 @@
 # probe.bash - a probe-batch beside a trainer that plays one (t/fake), for the 50x files.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # fake_install: once a file; copies, because a program's neighbour is found by its real path.
 fake_install() {

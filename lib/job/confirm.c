@@ -21,7 +21,7 @@ static int confirm_trial(struct probe *p, struct trial *t, int64_t size, struct 
 	}
 	t->whole = true;
 	int64_t accum = p->set->effective > 0 ? p->set->effective / size : c->accum;
-	int64_t half = probe_fill(confirm_seconds / 2, probe_expect(p, size) * (double)accum, 4, 20);
+	int64_t half = probe_fill(confirm_seconds / 2, probe_expect(p, size) * (double)accum, 4, 16);
 	trial_int(t, O_accum, accum);
 	trial_int(t, O_updates, 2 * half);
 	trial_int(t, O_val_every, half);

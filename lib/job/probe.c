@@ -304,12 +304,16 @@ static void choose_timed(struct probe *p)
 
 static int speed_trial(const struct probe *p, struct trial *t, int64_t size, struct why *w)
 {
-	double each = probe_expect(p, size);
+	double each = probe_expect(p, size), share = p->set->seconds / ROUNDS;
+	char rule[64], limit[32];
 	if (trial_init(t, p, "speed", size) < 0)
 		return why_set(w, EX_OSERR, "time micro-batch %lld: out of memory", (long long)size);
 	trial_int(t, O_accum, 1);
 	trial_str(t, O_last_window, "drop");
-	trial_int(t, O_updates, 1 + probe_fill(p->set->seconds / ROUNDS, each, 3, TRIAL_TIMES / 2));
+	trial_int(t, O_updates, 1 + probe_fill(share, each, 3, TRIAL_TIMES / 2));
+	num_shortest(fmax(2 * share, 4 * each), limit); /* where it is slower than it was */
+	snprintf(rule, sizeof rule, "seconds=%s", limit);
+	trial_str(t, O_stop, rule);
 	trial_int(t, O_val_every, 0);
 	trial_int(t, O_val_examples, 1);
 	cap(p, t);
@@ -345,8 +349,8 @@ static int speed_one(struct probe *p, int64_t size, int round, struct why *w)
 	if (r == 0 && t.verdict != TRIAL_STOPPED) {
 		struct timing *g = timing_of(p, size);
 		probe_learn(p, &t);
-		if (t.verdict == TRIAL_FITS && g && timing_add(g, &t) == 0)
-			timing_close(g);
+		if (t.verdict == TRIAL_FITS && g && timing_add(g, &t) == 0 && timing_close(g))
+			g->expected = g->median;
 		r = trial_write(p, &t, t.verdict == TRIAL_FITS ? g : NULL, w);
 		if (t.verdict != TRIAL_FITS)
 			distrust(p, &t);

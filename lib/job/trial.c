@@ -215,7 +215,9 @@ static void judge_end(struct trial *t)
 {
 	char said[sizeof t->why];
 	memcpy(said, t->why, sizeof said);
-	if (!strcmp(t->status, "done"))
+	if (!strcmp(t->status, "stopped") && *t->config.stop && t->full > 0)
+		judge(t, TRIAL_FITS, "%s", ""); /* by the rule that it was given; the evidence came before */
+	else if (!strcmp(t->status, "done"))
 		judge_done(t);
 	else if (!strcmp(t->status, "oom"))
 		t->verdict = TRIAL_OOM;
@@ -342,6 +344,20 @@ static int bury(struct probe *p, struct trial *t, const char *role, const char *
 	return close_run(p, t, role, request, w);
 }
 
+/* A run that was refused ended as `error`; which kind of error is its trainer's exit status. */
+static void ask_code(struct probe *p, struct trial *t)
+{
+	double until = clock_seconds() + 5;
+	struct view v;
+	int r;
+	drive_no_more(p->drive);
+	while ((r = drive_next(p->drive, &v, until - clock_seconds(), NULL)) > 0)
+		;
+	int status = r == 0 ? drive_status(p->drive) : 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) >= EX__BASE)
+		t->code = WEXITSTATUS(status);
+}
+
 int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 {
 	char request[ULID_SIZE];
@@ -368,6 +384,8 @@ int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 		return bury(p, t, role, request, r, kills, w);
 	judge_end(t);
 	if (t->verdict != TRIAL_FITS) {
+		if (!strcmp(t->status, "error"))
+			ask_code(p, t);
 		keep_stderr(t, p->drive);
 		fire(p); /* what it still holds must not weigh on the next */
 	}

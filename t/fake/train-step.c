@@ -319,10 +319,13 @@ static void run(struct fake *f)
 		write_end(f, fault(f, "diverge") ? "diverged" : "error", fault(f, "limit") ? "CUDA error: invalid configuration argument" : fault(f, "error") ? "out of memory was not the reason" : "loss is NaN");
 		return;
 	}
-	while (f->updates < f->c.updates && !fault(f, "idle"))
+	struct stop_rules stop;
+	struct why w;
+	double until = stop_parse(&stop, f->c.stop, &w) == 0 ? clock_seconds() + stop.seconds : 0;
+	while (f->updates < f->c.updates && !fault(f, "idle") && clock_seconds() < until)
 		if (!update(f))
 			return;
-	write_end(f, "done", NULL);
+	write_end(f, f->updates < f->c.updates && !fault(f, "idle") ? "stopped" : "done", NULL);
 }
 
 /* A checkpoint of ours holds the two numbers; it was taken half way. */
