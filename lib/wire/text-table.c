@@ -138,7 +138,7 @@ static const char *interval(const struct view *v, char out[VALUE])
 	double low, high;
 	out[0] = 0;
 	if (view_num(v, F_trial_examples_per_second_low, &low) && view_num(v, F_trial_examples_per_second_high, &high))
-		snprintf(out, VALUE, "%.4g..%.4g", low, high);
+		snprintf(out, VALUE, low < 100 ? "%.3g..%.3g" : "%.0f..%.0f", low, high);
 	return out;
 }
 
@@ -168,17 +168,16 @@ static void trial_failed(struct pen *p, const struct view *v)
 void text_trial(struct pen *p, const struct view *v)
 {
 	char s[VALUE], verdict[VALUE];
-	pen_header(p, KIND_trial, "micro-batch  verdict       examples/s       95 % of it    tokens/s     peak  seconds");
+	pen_header(p, KIND_trial, "micro-batch  for      verdict       examples/s       95 % of it    tokens/s     peak");
 	pen_cell(p, 11, say_int(v, F_trial_micro_batch, s));
+	pen_printf(p, "  %-7s  ", say_str(v, F_trial_part, s));
 	say_str(v, F_trial_verdict, verdict);
-	pen_printf(p, "  ");
 	pen_colored(p, status_color(verdict), "%s", verdict);
 	pen_printf(p, "%*s", strlen(verdict) < 12 ? (int)(12 - strlen(verdict)) : 0, "");
 	pen_cell(p, 12, say_rate(v, F_trial_examples_per_second, s));
 	pen_cell(p, 17, interval(v, s));
 	pen_cell(p, 12, say_rate(v, F_trial_tokens_per_second, s));
 	pen_cell(p, 9, say_bytes(v, F_trial_allocated_peak_bytes, s));
-	pen_cell(p, 9, say_seconds(v, F_trial_seconds, s));
 	pen_newline(p);
 	if (strcmp(verdict, "fits"))
 		trial_failed(p, v);
