@@ -67,6 +67,8 @@ WRAPS   := $(foreach f,malloc calloc realloc reallocarray strdup strndup aligned
 USES_ALLOC := $(patsubst t/unit/%.c,%,$(shell grep -l '^.include "alloc.h"' t/unit/*.c 2>/dev/null))
 $(foreach t,$(USES_ALLOC),$(eval LINK_$(t) += $(WRAPS)))
 
+LINK_ledger_faults = $(foreach f,write fdatasync fsync ftruncate link,-Wl,--wrap=$(f))
+
 $(BUILD)/t/%: $(BUILD)/t/unit/%.o $(BUILD)/libpilot.a
 	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LINK_$*) -fopenmp $(BLASLIB) $(LIBS)
 $(BUILD)/t/unit/%.o: t/unit/%.c
@@ -87,6 +89,26 @@ NUMBERS := $(BUILD)/numbers
 $(NUMBERS): $(BUILD)/t/numbers/numbers.o $(BUILD)/libpilot.a
 	$(CC) $(CFLAGS) $(SAN) -o $@ $^ -fopenmp $(BLASLIB) $(LIBS)
 
+# The builtin trainer with a fault put into it, beside a gate that starts it; never installed.
+FAULTY  := order_example order_window schedule_rate model_backward model_zero_gradients optim_step model_tied_apart data_facts trainer_run
+FAULTS  := $(BUILD)/faults/train-step $(BUILD)/faults/gate
+$(BUILD)/faults/train-step: $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/train-step/*.c t/faults/*.c)) $(COMMON) $(BUILD)/libpilot.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) $(FAULTY:%=-Wl,--wrap=%) -o $@ $^ $(LINK_train-step) $(LIBS)
+$(BUILD)/faults/gate: $(BUILD)/bin/gate
+	@mkdir -p $(@D)
+	cp $< $@
+
+# What only tests and benchmarks run; record-table also makes the table of pilot-record(5).
+TOOLS   := $(patsubst t/tools/%.c,$(BUILD)/tools/%,$(wildcard t/tools/*.c))
+$(BUILD)/tools/%: $(BUILD)/t/tools/%.o $(BUILD)/libpilot.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LIBS)
+.PHONY: record-table
+record-table: $(BUILD)/tools/record-table
+	$< man/pilot-record.5 >$(BUILD)/pilot-record.5
+	cp $(BUILD)/pilot-record.5 man/pilot-record.5
+
 # Fuzz targets with our own driver (fixed inputs, fixed count); `make fuzz` links clang's instead.
 DRIVER  ?= $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/fuzz/driver/*.c))
 $(BUILD)/fuzz/%: $(BUILD)/t/fuzz/%.o $(DRIVER) $(BUILD)/libpilot.a
@@ -94,7 +116,7 @@ $(BUILD)/fuzz/%: $(BUILD)/t/fuzz/%.o $(DRIVER) $(BUILD)/libpilot.a
 	$(CC) $(CFLAGS) $(SAN) $(FUZZLINK) -o $@ $^ -fopenmp $(BLASLIB) $(LIBS)
 
 .PHONY: unit fuzzers fakes
-fakes: $(FAKES)
+fakes: $(FAKES) $(FAULTS)
 unit: $(UNIT)
 fuzzers: $(FUZZ)
 
@@ -113,7 +135,7 @@ sanitize:
 	t/run $(SANRUN)
 
 .PHONY: tests check check-long
-tests: all unit $(FAKES) $(NUMBERS)
+tests: all unit $(TOOLS) $(FAKES) $(FAULTS) $(NUMBERS)
 check:
 	@. ./t/need.sh && need_install_tests
 	@$(MAKE) -j$(JOBS) -s tests
@@ -138,7 +160,7 @@ lint:
 compile: $(LIBOBJ) $(COMMON) $(foreach p,$(PROGS),$(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(p)/*.c))) $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/unit/*.c t/fuzz/*.c t/fuzz/driver/*.c))
 
 .PHONY: bench
-bench: all
+bench: all $(TOOLS)
 	@. ./t/need.sh && need_install_tests
 	@for b in t/bench/*.sh; do echo "== $$b"; PILOT_BUILD=$(abspath $(BUILD)) bash $$b || exit 1; done
 

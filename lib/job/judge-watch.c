@@ -99,7 +99,7 @@ struct watch *watch_new(const struct view *run, int window)
 	r->window = window;
 	for (int i = 0; i < 6; i++)
 		r->plan[i] = -1;
-	r->plan_peak = r->save_tensors = -1;
+	r->plan_peak = r->save_tensors = r->trainable = -1;
 	r->eval_update = r->validate_update = r->forward_update = r->save_phase_update = -1;
 	for (int p = 0; p < GATE_PHASES; p++)
 		r->measure[p] = (struct measure){ .micro_batch = -1, .length = -1, .allocated = -1, .reserved = -1, .used = -1, .seconds = -1 };
@@ -269,6 +269,8 @@ static void see_phase(struct watch *r, const struct view *v)
 	if (!view_str(v, F_phase_phase, &name, &n) || (p = gate_phase_find(name, n)) < 0)
 		return;
 	see_measure(r, v, p);
+	if (r->trainable < 0)
+		r->trainable = int_of(v, F_phase_trainable_tensors, -1);
 	if (p == G_FORWARD) {
 		r->forward_update = int_of(v, F_phase_update, -2) + 1;
 		r->forward_loss = num_of(v, F_phase_loss, NAN);

@@ -121,30 +121,34 @@ static void see_status(struct watch *r, const struct view *v)
 
 /* ---- from an end to the verdicts ---- */
 
-/* What the newest save left on disk. */
+/* What the newest saves left on disk. */
 static void check_files(struct watch *r, int *gone)
 {
 	struct why w = { 0 };
-	int newest = (r->oldest_save + WATCH_SAVES - 1) % WATCH_SAVES;
-	bool first = true;
+	char whole[128] = "";
+	bool newest = true;
 
 	*gone = 0;
-	for (int k = 0; k < WATCH_SAVES; k++) {
-		struct save_fact *s = &r->save[(newest + WATCH_SAVES - k) % WATCH_SAVES];
+	for (int k = 1; k <= WATCH_SAVES; k++) {
+		struct save_fact *s = &r->save[(r->oldest_save + WATCH_SAVES - k) % WATCH_SAVES];
 
 		if (!s->path)
 			continue;
 		int rc = saved_file(s->path, s->digest, r->save_tensors, s->update, &w);
+		size_t n = strlen(whole);
+
 		if (rc < 0)
 			find_fail(r, G_SAVE, NULL, "%s", w.text);
 		else if (rc == 0)
-			find_say(r, G_SAVE, "the file of update %lld has its digest and its tensors", (long long)s->update);
-		else if (first)
+			snprintf(whole + n, sizeof whole - n, "%s%lld", n ? ", " : "", (long long)s->update);
+		else if (newest)
 			*gone = 1;
-		first = false;
+		newest = false;
 		if (rc) /* not a file to replay from */
 			s->steps = 0;
 	}
+	if (*whole)
+		find_say(r, G_SAVE, "on disk with its digest and its tensors: update %s", whole);
 }
 
 static void copy_findings(struct watch *to, const struct watch *from)

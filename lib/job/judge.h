@@ -10,7 +10,7 @@ enum gate_phase { G_LOAD, G_DATA, G_FORWARD, G_BACKWARD, G_UPDATE, G_VALIDATE, G
 enum {
 	WATCH_SAVES = 4,    /* saves remembered with the updates after them */
 	WATCH_HEADS = 64,   /* windows of an epoch whose order is compared with the epoch before */
-	WATCH_RULES = 128,  /* more than there are rules */
+	WATCH_RULES = 160,  /* at least as many as there are rules */
 	DIGEST_SIZE = 72,
 };
 
@@ -64,6 +64,7 @@ struct watch {
 	double base_lr;
 	int64_t train_examples, validation_examples, planned_updates, resumed_update, classes;
 	int64_t val_examples, micro_batch;
+	int64_t trainable;          /* tensors, as the first phase record has it; -1 unknown */
 	bool deterministic, exact;  /* exact: fp32, no update may be skipped */
 	bool resumed, given_weights;
 	int64_t plan[6], plan_peak; /* load data forward backward update validate; -1 unknown */
@@ -122,7 +123,7 @@ typedef enum rule_state rule_check(struct watch *r, const struct view *v, char *
 rule_check check_output, check_fresh_loss, check_logged_loss, check_rate, check_count, check_window, check_examples, check_passes;
 rule_check check_skipped, check_step_time, check_plan, check_expected, check_eval, check_save, check_restored, check_resumed;
 rule_check check_end_finite, check_end_norms, check_end_rate, check_end_updates, check_end_windows, check_end_orders, check_end_clock, check_end_peak;
-rule_check check_end_evals, check_end_saves;
+rule_check check_end_evals, check_end_saves, check_stale, check_gradient, check_trainable;
 
 /* ---- judge-file.c: what lies on disk ---- */
 
@@ -153,6 +154,8 @@ struct arm {
 	struct eval_fact *eval;
 	struct save_fact *save;
 	char status[16], why[400];
+	bool judged;         /* its records go through the rules too */
+	struct watch *watch; /* owned; then what they found */
 };
 /* request: begun by arm_request, ended here. 0 it ran to an end record of status done or stopped; 1 it
  * ended otherwise (a->status, a->why); -EX_TEMPFAIL deadline or stop; other codes: it did not run. */

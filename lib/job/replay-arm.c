@@ -27,6 +27,7 @@ void arm_free(struct arm *a)
 	free(a->step);
 	free(a->eval);
 	free(a->save);
+	watch_free(a->watch);
 	*a = (struct arm){ .name = a->name };
 }
 
@@ -115,8 +116,18 @@ static bool add_save(struct arm *a, const struct view *v)
 	return true;
 }
 
+/* The rules hold for a short run as for a long one. */
+static void judge_too(struct arm *a, const struct view *v)
+{
+	if (a->judged && !a->watch && v->kind == KIND_run)
+		a->watch = watch_new(v, 1);
+	else if (a->watch && v->kind != KIND_run)
+		watch_see(a->watch, v);
+}
+
 static bool take(struct arm *a, const struct view *v)
 {
+	judge_too(a, v);
 	switch (v->kind) {
 	case KIND_step:
 		return add_step(a, v);

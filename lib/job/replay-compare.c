@@ -19,11 +19,22 @@ static const struct update_fact *at_update(const struct arm *a, int64_t update)
 	return NULL;
 }
 
+static const char *text_of(double x, char out[32])
+{
+	if (isfinite(x))
+		num_shortest(x, out);
+	else
+		snprintf(out, 32, "%s", isnan(x) ? "none" : "infinite");
+	return out;
+}
+
 static int numbers(double a, double b, const char *what, int64_t update, const char *lost, char *say, size_t n)
 {
+	char x[32], y[32];
+
 	if (same(a, b))
 		return 0;
-	snprintf(say, n, "update %lld: %s %.17g, the run that went on had %.17g: %s", (long long)update, what, b, a, lost);
+	snprintf(say, n, "update %lld: %s %s, the run that went on had %s: %s", (long long)update, what, text_of(b, y), text_of(a, x), lost);
 	return 1;
 }
 
@@ -55,10 +66,8 @@ static int eval_differs(const struct arm *a, const struct arm *b, int64_t from, 
 
 			if (u != b->eval[k].update || u < from || u > to)
 				continue;
-			if (!same(a->eval[i].loss, b->eval[k].loss)) {
-				snprintf(say, n, "validation at update %lld: loss %.17g, the run that went on had %.17g", (long long)u, b->eval[k].loss, a->eval[i].loss);
+			if (numbers(a->eval[i].loss, b->eval[k].loss, "validation loss", u, "what validation sees did not come back", say, n))
 				return 1;
-			}
 		}
 	return 0;
 }
@@ -120,7 +129,7 @@ int cold_differs(const struct arm *a, int64_t at, const struct arm *cold, char *
 		snprintf(say, n, "the cold start made no update");
 		return 0;
 	}
-	snprintf(say, n, "a cold start from the weights alone differs (loss %.5g, not %.5g)", y->loss, x->loss);
+	snprintf(say, n, "a cold start from the weights alone differs at its first update (loss %.5g, not %.5g)", y->loss, x->loss);
 	if (same(x->loss, y->loss))
 		snprintf(say, n, "a cold start from the weights alone has the same loss %.5g", y->loss);
 	return !same(x->loss, y->loss) && !same(x->gradient_norm, y->gradient_norm);

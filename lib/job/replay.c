@@ -171,28 +171,37 @@ static void broken(struct replay *x, const struct arm *a, int rc, const struct w
 
 /* ---- B and B again ---- */
 
-/* From a's checkpoint at k to m, and from there in yet another process to end. */
+/* One process from a checkpoint of update k up to m, against a. 0: the same way. */
+static int resume_once(struct replay *x, const struct arm *a, struct arm *b, const char *file, const char *dir, int64_t k, int64_t m, bool whole)
+{
+	struct why w = { 0 };
+	char say[600];
+	int rc = run_resumed(x, b, file, dir, m, whole, &w);
+
+	if (rc)
+		broken(x, b, rc, &w);
+	else if ((rc = arms_differ(a, b, k + 1, m, say, sizeof say)))
+		find_fail(x->into, G_RESUME, NULL, "%s at update %lld: %s", b->name, (long long)k, say);
+	return rc;
+}
+
+/* From a's checkpoint at k to m, and from what that left in yet another process to end. */
 static int resume_twice(struct replay *x, const struct arm *a, const char *file, int64_t k, int64_t m, int64_t end, bool whole, const char *tag)
 {
 	struct arm b = { .name = "resumed" }, b2 = { .name = "resumed once more" };
-	char dir[4200], dir2[4200], say[600];
+	char dir[4200];
 	const struct save_fact *s;
-	struct why w = { 0 };
 	int rc;
 
 	snprintf(dir, sizeof dir, "%s/%s-b", x->dir, tag);
-	snprintf(dir2, sizeof dir2, "%s/%s-b2", x->dir, tag);
-	rc = run_resumed(x, &b, file, dir, m, whole, &w);
-	if (rc)
-		broken(x, &b, rc, &w);
-	else if ((rc = arms_differ(a, &b, k + 1, m, say, sizeof say)))
-		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: %s", (long long)k, say);
-	else if (m < end && !(s = arm_save(&b, m)))
-		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: it saved nothing at update %lld", (long long)k, (long long)m), rc = 1;
-	else if (m < end && (rc = run_resumed(x, &b2, s->path, dir2, end, whole, &w)))
-		broken(x, &b2, rc, &w);
-	else if (m < end && (rc = arms_differ(a, &b2, m + 1, end, say, sizeof say)))
-		find_fail(x->into, G_RESUME, NULL, "resumed once more, at update %lld: %s", (long long)m, say);
+	rc = resume_once(x, a, &b, file, dir, k, m, whole);
+	if (!rc && m < end && (s = arm_save(&b, m))) {
+		snprintf(dir, sizeof dir, "%s/%s-b2", x->dir, tag);
+		rc = resume_once(x, a, &b2, s->path, dir, m, end, whole);
+	} else if (!rc && m < end) {
+		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: it saved nothing at update %lld", (long long)k, (long long)m);
+		rc = 1;
+	}
 	arm_free(&b);
 	arm_free(&b2);
 	return rc;
@@ -208,22 +217,44 @@ static int64_t least_factor(int64_t n)
 	return n;
 }
 
-/* The same update in other passes, the same validation in other batches. */
-static int cut_otherwise(struct config *c, struct why *w)
+/* A window whose last micro-batch is smaller than the others: what is averaged by micro-batch shows. */
+static int64_t unequal(const struct config *c)
 {
-	int64_t p, micro = c->micro_batch, accum = c->accum, v = val_micro(c);
-	int rc;
+	int64_t n = c->micro_batch * c->accum - c->micro_batch / 2;
 
-	if (accum > 1 && micro > 1) {
-		p = least_factor(micro);
-		micro /= p;
-		accum *= p;
-	} else if (accum > 1) {
-		p = least_factor(accum);
-		micro *= p;
-		accum /= p;
-	}
-	if ((rc = set_number(c, O_micro_batch, micro, w)) || (rc = set_number(c, O_accum, accum, w)))
+	if (strcmp(c->last_window, "keep") || c->accum < 2 || c->micro_batch < 2 || n > c->overfit)
+		return c->overfit;
+	return n;
+}
+
+/* Rows of a window's last pass. */
+static int64_t last_pass(int64_t rows, int64_t micro)
+{
+	return rows % micro ? rows % micro : micro;
+}
+
+/* Smaller passes, whose last one is not the same rows as now: else what is overwritten would not show. */
+static int64_t smaller(const struct config *c)
+{
+	int64_t rows = unequal(c), whole = c->micro_batch * c->accum;
+
+	if (rows > whole)
+		rows = whole;
+	for (int64_t m = c->micro_batch - 1; m > 1; m--)
+		if (c->micro_batch % m == 0 && last_pass(rows, m) != last_pass(rows, c->micro_batch))
+			return m;
+	return 1;
+}
+
+/* The same update in fewer passes, or in more where those do not fit; the same validation in other batches. */
+static int cut_otherwise(struct config *c, bool fewer, struct why *w)
+{
+	int64_t whole = c->micro_batch * c->accum, micro = c->micro_batch, v = val_micro(c);
+	int rc = 0;
+
+	if (c->accum > 1)
+		micro = fewer ? micro * least_factor(c->accum) : smaller(c);
+	if ((rc = set_number(c, O_micro_batch, micro, w)) || (rc = set_number(c, O_accum, whole / micro, w)))
 		return rc;
 	return set_number(c, O_val_micro_batch, v > 1 ? v / 2 : 2, w);
 }
@@ -237,6 +268,8 @@ static void compare_splits(struct replay *x, const struct arm *c, const struct a
 		find_fail(x->into, G_BACKWARD, "how the loss is normalised over an update, and what accumulates gradients", "the same update as %lld passes of %lld and as %lld of %lld: %s", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch, say);
 	else if (x->config.accum > 1)
 		find_say(x->into, G_BACKWARD, "the same gradient norm as %lld passes of %lld and as %lld of %lld", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch);
+	if (split_differs(c, d, say, sizeof say))
+		return; /* what is validated then is not the same */
 	rc = split_eval_differs(c, d, say, sizeof say);
 	if (rc > 0)
 		find_fail(x->into, G_VALIDATE, "a mean of means", "the same validation in batches of %lld and of %lld: %s", (long long)val_micro(&x->config), (long long)other->val_micro_batch, say);
@@ -244,43 +277,51 @@ static void compare_splits(struct replay *x, const struct arm *c, const struct a
 		find_say(x->into, G_VALIDATE, "the same loss in batches of %lld and of %lld", (long long)val_micro(&x->config), (long long)other->val_micro_batch);
 }
 
-/* Where D cannot run (its batch does not fit, say) nothing is claimed. */
-static void run_split(struct replay *x, const struct arm *c, const struct config *cold)
+static int try_split(struct replay *x, const struct arm *c, const struct config *cold, bool fewer)
 {
 	struct arm d = { .name = "cut otherwise" };
 	struct config other;
 	struct why w = { 0 };
+	int rc = config_copy(&other, cold);
 
-	if (config_copy(&other, cold) < 0)
-		return;
-	if (cut_otherwise(&other, &w) == 0 && run_config(x, &d, &other, &w) == 0)
+	if (rc < 0)
+		return rc;
+	rc = cut_otherwise(&other, fewer, &w);
+	if (!rc)
+		rc = run_config(x, &d, &other, &w);
+	if (!rc)
 		compare_splits(x, c, &d, &other);
 	arm_free(&d);
 	config_free(&other);
+	return rc;
 }
 
-static int cold_start(struct replay *x, const struct arm *a, const char *file, int64_t k, bool split)
+/* Where D cannot run nothing is claimed. */
+static void run_split(struct replay *x, const struct arm *c, const struct config *cold)
+{
+	if (try_split(x, c, cold, true) == 1)
+		(void)!try_split(x, c, cold, false);
+}
+
+static int cold_start(struct replay *x, const struct arm *a, const char *file, int64_t k, bool split, char *say, size_t n)
 {
 	struct arm c = { .name = "a cold start" };
 	struct config cold;
 	struct why w = { 0 };
-	char say[300];
 	int rc = arm_settings(&cold, x, 1, 1, "", file, &w);
 
-	if (rc < 0) {
+	if (rc < 0 || (rc = set_number(&cold, O_overfit, unequal(&cold), &w)) < 0) {
 		lacks(x, &c, rc, &w);
 		return rc;
 	}
 	rc = run_config(x, &c, &cold, &w);
 	if (rc)
 		lacks(x, &c, rc, &w);
-	else if (!cold_differs(a, k + 1, &c, say, sizeof say)) {
+	else if (!cold_differs(a, k + 1, &c, say, n)) {
 		find_lack(x->into, G_RESUME, "%s: the trajectory proves nothing", say);
 		rc = 1;
-	} else {
-		find_say(x->into, G_RESUME, "%s", say);
-		if (split)
-			run_split(x, &c, &cold);
+	} else if (split) {
+		run_split(x, &c, &cold);
 	}
 	arm_free(&c);
 	config_free(&cold);
@@ -315,6 +356,7 @@ static void own_checkpoint(struct replay *x)
 {
 	struct save_fact *s = usable_save(x->run);
 	int64_t end, middle;
+	char cold[300];
 
 	if (!s)
 		return;
@@ -322,9 +364,9 @@ static void own_checkpoint(struct replay *x)
 	middle = s->update + (end - s->update + 1) / 2;
 	/* The stream is the arm that went on: its updates, and its saves with their digests. */
 	struct arm a = { .name = "the run", .step = s->after, .steps = s->steps, .save = x->run->save, .saves = WATCH_SAVES };
-	if (resume_twice(x, &a, s->path, s->update, middle, end, true, "own") || cold_start(x, &a, s->path, s->update, false))
+	if (resume_twice(x, &a, s->path, s->update, middle, end, true, "own") || cold_start(x, &a, s->path, s->update, false, cold, sizeof cold))
 		return;
-	find_say(x->into, G_RESUME, "from its own checkpoint of update %lld: updates %lld-%lld bitwise equal to the run that went on (count, rate, batch digests, losses, gradient norms%s)", (long long)s->update, (long long)s->update + 1, (long long)end, arm_save(&a, end) ? ", weights, optimizer" : "");
+	find_say(x->into, G_RESUME, "from its own checkpoint of update %lld: updates %lld-%lld bitwise equal to the run that went on (count, rate, batch digests, losses, gradient norms%s); resumed %s; %s", (long long)s->update, (long long)s->update + 1, (long long)end, arm_save(&a, end) ? ", weights, optimizer" : "", middle < end ? "twice" : "once", cold);
 }
 
 /* ---- hard stop points ---- */
@@ -345,9 +387,25 @@ static void check_saved(struct replay *x, const struct arm *a)
 	}
 }
 
+/* Where in its epoch an update of the short run stands. */
+static const char *place(const struct replay *x, int64_t update)
+{
+	struct order o = x->run->order;
+
+	o.examples = short_training(&x->config) < x->run->train_examples ? short_training(&x->config) : x->run->train_examples;
+	int64_t per_epoch = o.examples > 0 && o.micro_batch > 0 ? order_updates_per_epoch(&o) : 0;
+
+	if (per_epoch < 1)
+		return "after a validation";
+	if (update % per_epoch == 0)
+		return "an epoch's end";
+	return update > per_epoch ? "in a later epoch, after a validation" : "in the first epoch, after a validation";
+}
+
 static void hard_stops(struct replay *x, const struct arm *a, int64_t end)
 {
 	const struct save_fact *s = arm_save(a, STOP_1), *last = arm_save(a, end);
+	char cold[300];
 
 	if (!s || !last || !arm_save(a, STOP_2)) {
 		find_lack(x->into, G_RESUME, "the replay did not save where it should (updates %d, %d, %lld)", STOP_1, STOP_2, (long long)end);
@@ -357,14 +415,25 @@ static void hard_stops(struct replay *x, const struct arm *a, int64_t end)
 		find_lack(x->into, G_RESUME, "the weights do not move in %lld updates: the trajectory proves nothing", (long long)(end - STOP_1));
 		return;
 	}
-	if (resume_twice(x, a, s->path, STOP_1, STOP_2, end, false, "hard") || cold_start(x, a, s->path, STOP_1, true))
+	if (resume_twice(x, a, s->path, STOP_1, STOP_2, end, false, "hard") || cold_start(x, a, s->path, STOP_1, true, cold, sizeof cold))
 		return;
-	find_say(x->into, G_RESUME, "over a short training set, stopped at update %d (in the second epoch, after a validation) and again at %d (an epoch's end): updates %d-%lld bitwise equal to the run that went on (count, rate, batch digests, losses, gradient norms, validation, weights, optimizer)", STOP_1, STOP_2, STOP_1 + 1, (long long)end);
+	find_say(x->into, G_RESUME, "on a short training set, stopped at update %d (%s) and once more at %d (%s): updates %d-%lld bitwise equal (validation too); %s", STOP_1, place(x, STOP_1), STOP_2, place(x, STOP_2), STOP_1 + 1, (long long)end, cold);
+}
+
+/* The facts of the short run, which sees the ends of epochs that the run itself may not have come to. */
+static void short_facts(struct replay *x, struct watch *r)
+{
+	if (!r)
+		return;
+	rules_close(r);
+	for (int p = 0; p < GATE_PHASES; p++)
+		if (r->finding[p].fail)
+			find_fail(x->into, p, r->finding[p].look, "on a short training set: %s", r->finding[p].fail);
 }
 
 static void short_run(struct replay *x)
 {
-	struct arm a = { .name = "the run that goes on" };
+	struct arm a = { .name = "the run that goes on", .judged = true };
 	struct config c;
 	struct why w = { 0 };
 	char dir[4200];
@@ -381,6 +450,7 @@ static void short_run(struct replay *x)
 	if (rc)
 		lacks(x, &a, rc, &w);
 	else {
+		short_facts(x, a.watch);
 		check_saved(x, &a);
 		hard_stops(x, &a, end);
 	}

@@ -166,6 +166,48 @@ enum rule_state check_logged_loss(struct watch *r, const struct view *v, char *s
 	return logged(r->last.loss, loss, update + 1, say, n);
 }
 
+/* Two updates on other examples never have the same loss to the last bit, unless the log repeats one. */
+enum rule_state check_stale(struct watch *r, const struct view *v, char *say, size_t n)
+{
+	char digest[DIGEST_SIZE], a[32];
+	double loss;
+
+	if (!r->steps || step_skipped(v) || !view_num(v, F_step_loss, &loss) || !view_copy(v, F_step_batch_digest, digest, sizeof digest))
+		return RULE_UNSEEN;
+	if (loss != r->last.loss || loss == 0 || r->last.lr == 0 || !strcmp(digest, r->last.batch_digest))
+		return RULE_HELD;
+	snprintf(say, n, "updates %lld and %lld, on other examples, show the same loss %s to the last bit", (long long)r->last.update, (long long)r->last.update + 1, text_of(loss, a));
+	return RULE_BROKEN;
+}
+
+/* ---- backward ---- */
+
+enum rule_state check_gradient(struct watch *r, const struct view *v, char *say, size_t n)
+{
+	double loss = NAN, norm;
+
+	if (step_skipped(v) || !view_num(v, F_step_gradient_norm, &norm))
+		return RULE_UNSEEN;
+	view_num(v, F_step_loss, &loss);
+	if (norm != 0 || loss < 1e-6)
+		return RULE_HELD;
+	snprintf(say, n, "update %lld has no gradient at all, with a loss of %.4g", (long long)r->update + 1, loss);
+	return RULE_BROKEN;
+}
+
+/* What is trained does not change on the way. */
+enum rule_state check_trainable(struct watch *r, const struct view *v, char *say, size_t n)
+{
+	int64_t tensors;
+
+	if (!view_int(v, F(trainable_tensors), &tensors))
+		return RULE_MISSING;
+	if (r->trainable < 0 || tensors == r->trainable)
+		return RULE_HELD;
+	snprintf(say, n, "%lld tensors are trained now, %lld were before", (long long)tensors, (long long)r->trainable);
+	return RULE_BROKEN;
+}
+
 enum rule_state check_end_finite(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	(void)v;
@@ -277,16 +319,31 @@ enum rule_state check_step_time(struct watch *r, const struct view *v, char *say
 	return RULE_BROKEN;
 }
 
+/* Bytes that the plan has for the phase; -1: it has none. The passes of an update take turns, so that the
+ * counter after a phase's last pass holds what the phases behind it took in the first. */
+static int64_t planned(const struct watch *r, const struct view *v)
+{
+	static const enum gate_phase phase[6] = { G_LOAD, G_DATA, G_FORWARD, G_BACKWARD, G_UPDATE, G_VALIDATE };
+	int64_t passes = 1, sum;
+	int i = 0;
+
+	while (i < 6 && !view_is(v, F(phase), gate_phase_name(phase[i])))
+		i++;
+	if (i == 6 || r->plan[i] < 0)
+		return -1;
+	sum = r->plan[i];
+	view_int(v, F(passes), &passes);
+	for (int k = i + 1; passes > 1 && (i == 1 || i == 2) && k <= 3; k++)
+		sum += r->plan[k];
+	return sum;
+}
+
 /* What a phase took equals what was planned before the first allocation. */
 enum rule_state check_plan(struct watch *r, const struct view *v, char *say, size_t n)
 {
-	static const enum gate_phase phase[6] = { G_LOAD, G_DATA, G_FORWARD, G_BACKWARD, G_UPDATE, G_VALIDATE };
-	int64_t before, after, plan = -1;
+	int64_t before, after, plan = planned(r, v);
 	char a[16], b[16];
 
-	for (int i = 0; i < 6; i++)
-		if (view_is(v, F(phase), gate_phase_name(phase[i])))
-			plan = r->plan[i];
 	if (plan < 0 || !view_is(v, F(occurrence), "first") || !view_int(v, F(baseline_bytes), &before))
 		return RULE_UNSEEN;
 	if (!view_int(v, view_is(v, F(phase), "validate") ? F(allocated_peak_bytes) : F(allocated_bytes), &after))

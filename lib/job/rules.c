@@ -79,6 +79,7 @@ static const struct rule rules[] = {
 	{ PH(G_FORWARD), CALL, F(loss), 0, check_logged_loss, ALWAYS, 0, NULL, NULL, "what the log shows" },
 	{ ON(step, G_FORWARD), CALL, F_step_loss, 0, check_logged_loss, ALWAYS, 0, NULL, NULL, "what the log shows" },
 	{ ON(step, G_FORWARD), FINITE, F_step_loss, 0, NULL, ALWAYS, NEED, NULL, "a loss that is not finite", NULL },
+	{ ON(step, G_FORWARD), CALL, F_step_loss, 0, check_stale, ALWAYS, 0, NULL, NULL, "what the log shows" },
 	{ ON(end, G_FORWARD), CALL, 0, 0, check_end_finite, ALWAYS, NEED, NULL, NULL, NULL },
 
 	/* backward */
@@ -87,10 +88,13 @@ static const struct rule rules[] = {
 	{ PH(G_BACKWARD), ZERO, F(gradients_frozen), 0, NULL, ALWAYS, NEED, "frozen ones have none", "frozen tensors with a gradient", "what was frozen, and when" },
 	{ PH(G_BACKWARD), SOME, F(gradient_norm), 0, NULL, ALWAYS, NEED, NULL, "no gradient at all", "the graph" },
 	{ ON(step, G_BACKWARD), FINITE, F_step_gradient_norm, 0, NULL, ALWAYS, NEED, NULL, "a gradient norm that is not finite", "precision, normalisation" },
+	{ ON(step, G_BACKWARD), CALL, F_step_gradient_norm, 0, check_gradient, ALWAYS, 0, NULL, NULL, "the graph" },
+	{ PH(G_BACKWARD), CALL, F(trainable_tensors), 0, check_trainable, ALWAYS, 0, NULL, NULL, "what was frozen, and when" },
 	{ ON(end, G_BACKWARD), CALL, 0, 0, check_end_norms, ALWAYS, NEED, NULL, NULL, NULL },
 
 	/* update */
 	{ PH(G_UPDATE), SAME, F(changed), F(trainable_tensors), NULL, MOVING, NEED, "all {b} trainable tensors changed", "not every trainable tensor changed", "what was handed to the optimizer" },
+	{ PH(G_UPDATE), CALL, F(trainable_tensors), 0, check_trainable, ALWAYS, 0, NULL, NULL, "what was frozen, and when" },
 	{ PH(G_UPDATE), ZERO, F(unchanged), 0, NULL, MOVING, NEED, NULL, "tensors with a gradient that did not change", "what was handed to the optimizer" },
 	{ PH(G_UPDATE), ZERO, F(frozen_changed), 0, NULL, ALWAYS, NEED, "no frozen one did", "frozen tensors changed", "weight decay" },
 	{ PH(G_UPDATE), ZERO, F(tied_apart), 0, NULL, ALWAYS, 0, NULL, "tied tensors are apart", "where weights are tied" },
