@@ -73,7 +73,7 @@ static int begin(struct ledger *l, struct why *w)
 	n = S_ISREG(st.st_mode) ? io_pread(l->fd, p, sizeof p, 0) : 0;
 	if (n < 0)
 		return why_errno(w, EX_IOERR, "reading: %.300s", l->name);
-	if (l->salvage || (n > 2 && head_like(p, (size_t)n)))
+	if (l->salvage || (n > 0 && head_like(p, (size_t)n)))
 		return begin_ledger(l, w);
 	if (n >= 2 && p[0] == 0x1f && p[1] == 0x8b)
 		return gz_open(&l->gz, l->fd, l->name, w);

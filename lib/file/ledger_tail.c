@@ -229,18 +229,19 @@ void tail_name(struct ledger_fault *f, int fd, int64_t at, int64_t n)
 	snprintf(f->text, sizeof f->text, "%s", text);
 }
 
-/* Creates PATH.torn-TIME-OFFSET, or with -2, -3 ... behind it. */
+/* Creates PATH.torn-TIME-OFFSET, with something unique behind it where that is taken. */
 static int aside_open(const char *path, int64_t offset, char *name, size_t size)
 {
 	time_t now = time(NULL);
+	char stamp[32], id[ULID_SIZE];
 	struct tm tm;
-	char stamp[32];
 	int fd = -1;
 
 	gmtime_r(&now, &tm);
 	strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
-	for (int i = 1; fd < 0 && i < 100; i++) {
-		int n = snprintf(name, size, i > 1 ? "%s.torn-%s-%lld-%d" : "%s.torn-%s-%lld", path, stamp, (long long)offset, i);
+	ulid_new(id);
+	for (int i = 0; i < 2 && fd < 0; i++) {
+		int n = snprintf(name, size, "%s.torn-%s-%lld%s%s", path, stamp, (long long)offset, i ? "-" : "", i ? id : "");
 
 		if (n < 0 || (size_t)n >= size) {
 			errno = ENAMETOOLONG;
