@@ -145,10 +145,13 @@ static void settle(struct trainer *t, int rc)
 	t->result->signal = stop_wanted();
 }
 
-/* The saved run's scores; only of a run that came to its end. */
+/* The saved run's scores; only of a run that came to its end, and never of a probe's trial or a
+ * replay: the test split is scored once, by the run that is the user's. */
 static int scores(struct trainer *t)
 {
-	if (stop_wanted() || (t->status && !is(t->status, "done")))
+	const char *role = t->names->role;
+
+	if (stop_wanted() || (t->status && !is(t->status, "done")) || (role && !is(role, "train")))
 		return 0;
 	return t->config.overfit > 0 ? tr_overfit(t) : tr_test(t);
 }
