@@ -65,11 +65,55 @@ double cpu_sum_squares(struct dev *d, const float *x, int64_t n)
 	return sum;
 }
 
+static void product(const struct matmul *m, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+	const float *a = m->a + row * (m->ta ? 1 : m->lda), *b = m->b + col * (m->tb ? m->ldb : 1);
+
+	cblas_sgemm(CblasRowMajor, m->ta ? CblasTrans : CblasNoTrans, m->tb ? CblasTrans : CblasNoTrans, (int)rows, (int)cols, (int)m->k,
+		m->alpha, a, (int)m->lda, b, (int)m->ldb, m->beta, m->c + row * m->ldc + col, (int)m->ldc);
+}
+
+/* Into how many bands of rows and of columns: those with the least sides, of which no piece is small. */
+static int bands(const struct dev *d, const struct matmul *m, int *across)
+{
+	/* OpenBLAS takes another kernel, which sums in another order, for products below a million steps. */
+	int64_t least = 1 << 21, parts = m->m * m->n * m->k / least;
+	int best = 1;
+
+	if (parts > d->threads)
+		parts = d->threads;
+	*across = 1;
+	for (int down = 1; down <= parts; down++)
+		if (parts % down == 0) {
+			int64_t side = m->m / down + m->n / (parts / down);
+
+			if (down == 1 || side < m->m / best + m->n / *across) {
+				best = down;
+				*across = (int)parts / down;
+			}
+		}
+	return best;
+}
+
+/* A thread multiplies its piece of the result by itself: a BLAS library's own threads may cut the sums
+ * at other places for another number of threads, and then the bits depend on it. */
 void cpu_matmul(struct dev *d, const struct matmul *m)
 {
-	(void)d;
-	cblas_sgemm(CblasRowMajor, m->ta ? CblasTrans : CblasNoTrans, m->tb ? CblasTrans : CblasNoTrans, (int)m->m, (int)m->n, (int)m->k,
-		m->alpha, m->a, (int)m->lda, m->b, (int)m->ldb, m->beta, m->c, (int)m->ldc);
+	int across, down = bands(d, m, &across);
+	int64_t rows = ((m->m + down - 1) / down + 15) / 16 * 16, cols = ((m->n + across - 1) / across + 15) / 16 * 16;
+
+	if (down * across == 1) {
+		product(m, 0, m->m, 0, m->n);
+		return;
+	}
+#pragma omp parallel for schedule(static) num_threads(d->threads)
+	for (int i = 0; i < down * across; i++) {
+		int64_t row = i / across * rows, col = i % across * cols;
+		int64_t high = m->m - row < rows ? m->m - row : rows, wide = m->n - col < cols ? m->n - col : cols;
+
+		if (high > 0 && wide > 0)
+			product(m, row, high, col, wide);
+	}
 }
 
 void cpu_bias(struct dev *d, float *y, const float *b, int64_t rows, int64_t cols)

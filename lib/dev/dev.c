@@ -50,8 +50,9 @@ int dev_open(struct dev **out, const char *name, int64_t budget_bytes, int threa
 	d->threads = threads > 0 ? threads : host_cores();
 	d->threads_before = omp_get_max_threads();
 	omp_set_num_threads(d->threads);
+	/* The threads are ours: see cpu_matmul. */
 	if (openblas_set_num_threads)
-		openblas_set_num_threads(d->threads);
+		openblas_set_num_threads(1);
 	name_blas(d->blas, sizeof d->blas);
 	dev_mark(d);
 	*out = d;
