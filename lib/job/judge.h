@@ -154,6 +154,7 @@ struct arm {
 	struct eval_fact *eval;
 	struct save_fact *save;
 	char status[16], why[400];
+	bool began;          /* it has written its run record */
 	bool judged;         /* its records go through the rules too */
 	struct watch *watch; /* owned; then what they found */
 };

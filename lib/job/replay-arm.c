@@ -128,6 +128,7 @@ static void judge_too(struct arm *a, const struct view *v)
 static bool take(struct arm *a, const struct view *v)
 {
 	judge_too(a, v);
+	a->began |= v->kind == KIND_run;
 	switch (v->kind) {
 	case KIND_step:
 		return add_step(a, v);

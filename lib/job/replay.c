@@ -161,12 +161,12 @@ static void lacks(struct replay *x, const struct arm *a, int rc, const struct wh
 /* A resumed arm that ends badly where the run went on is a fault of resuming, unless it had no chance. */
 static void broken(struct replay *x, const struct arm *a, int rc, const struct why *w)
 {
-	bool chance = rc != -EX_TEMPFAIL && rc != -EX_OSERR && rc != -EX_NOINPUT && strcmp(a->status, "oom");
-
-	if (!chance)
-		lacks(x, a, rc, w);
+	if (rc == 1 && strcmp(a->status, "oom"))
+		find_fail(x->into, G_RESUME, NULL, "%s: status %s%s%s", a->name, a->status, *a->why ? ": " : "", a->why);
+	else if (rc == -EX_SOFTWARE && a->began)
+		find_fail(x->into, G_RESUME, NULL, "%s: %s", a->name, w->text);
 	else
-		find_fail(x->into, G_RESUME, NULL, "%s: %s%s%s", a->name, rc == 1 ? a->status : w->text, rc == 1 && *a->why ? ": " : "", rc == 1 ? a->why : "");
+		lacks(x, a, rc, w);
 }
 
 /* ---- B and B again ---- */
