@@ -44,15 +44,20 @@ same() {
 	END
 }
 
-@test "what we write, the safetensors package reads" {
+@test "the safetensors package reads what we write, and we what it writes" {
 	"$PYTHON" -c 'import safetensors.numpy' 2>/dev/null || skip "no python3 module safetensors (Debian 12 has none)"
 	"$ST" write "$BATS_TEST_TMPDIR/ours.safetensors"
-	(cd / && "$PYTHON" -c '
-import sys
-from safetensors.numpy import load_file
-t = load_file(sys.argv[1])
-assert t["i"].shape == (2, 3) and t["d"][0][1] == -2.25
-' "$BATS_TEST_TMPDIR/ours.safetensors")
+	(cd "$BATS_TEST_TMPDIR" && "$PYTHON" - <<-'END'
+		import numpy as np
+		from safetensors import safe_open
+		from safetensors.numpy import save_file
+		with safe_open("ours.safetensors", "np") as f:
+		    assert f.metadata()["pilot.data"] == 'text:file="a\\b"\n\u00e9'
+		    assert f.get_tensor("i").tolist() == [[-2**63, -1, 0], [1, 2, 2**63 - 1]] and f.get_tensor("d")[0][1] == -2.25
+		save_file({"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.zeros((0, 4), np.int64), "c": np.array(3.5)}, "theirs.safetensors", metadata={"k": "v"})
+	END
+	)
+	same "$BATS_TEST_TMPDIR/theirs.safetensors" k
 }
 
 @test "a file cut anywhere is refused, and says why" {

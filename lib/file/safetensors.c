@@ -3,7 +3,8 @@
  * against the file before anything is read by it.
  *
  * Where this reader is stricter than the reference: at most ST_MAX_DIMS dimensions; places and
- * shapes below 2^63; no NUL character in a string. As there, unknown keys of a tensor are ignored. */
+ * shapes below 2^63; no NUL character in a string; the header's first byte is {, as the format says
+ * and the reference does not check. As there, unknown keys of a tensor are ignored. */
 #include "file.h"
 
 #include <errno.h>
