@@ -141,8 +141,10 @@ int main(int argc, char **argv)
 	cmd_options(&c, argc, argv, usage, own, &config);
 	while (status == 0 && (opt = cmd_next(&c, &value)) >= 0)
 		status = store(opt, value, &s, &form);
-	if (status == 0 && opt != CMD_END)
+	if (status == 0 && opt != CMD_END) {
+		config_free(&config);
 		return cmd_finish(c.status);
+	}
 	if (status == 0 && c.operand < argc)
 		status = cmd_usage_error("%s: takes no operands", argv[c.operand]);
 	if (status == 0)

@@ -69,14 +69,14 @@ void cpu_update(struct dev *d, const struct update *u);
  * (e^88 is half the largest float) infinity; below -87.33 (subnormal results) 0. */
 static inline float cpu_exp(float x)
 {
-	union { float f; int32_t i; } n, s;
+	union { float f; uint32_t i; } n, s;
 	float r, p, y;
 
 	/* Comparisons in this sense let a NaN through. */
 	y = x > 88.0f ? 88.0f : x;
 	y = y < -87.33f ? -87.33f : y;
 	n.f = y * 1.44269504f + 12582912.0f; /* rounds: 1.5 x 2^23 leaves no fraction */
-	s.i = (n.i << 23) + 0x3f800000;
+	s.i = (n.i << 23) + 0x3f800000u;
 	n.f -= 12582912.0f;
 	r = y - n.f * 0.693359375f;
 	r = r + n.f * 2.12194440e-4f;

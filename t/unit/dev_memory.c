@@ -84,7 +84,8 @@ static void test_used(void)
 	dev_free(d, p);
 	dev_memory(d, &after);
 	ok(after.used < during.used - size / 2, "and gone when given back");
-	ok(after.used_peak >= during.used, "the peak remembers them");
+	/* The kernel's two counters are exact to a few pages a core only. */
+	ok(after.used_peak >= during.used - (1 << 20), "the peak remembers them");
 	dev_mark(d);
 	dev_memory(d, &after);
 	ok(after.used_peak < during.used - size / 2, "until the mark");
