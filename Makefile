@@ -18,6 +18,7 @@ LIBS    := $(shell pkg-config --libs $(PKG) zlib jansson libcrypto 2>/dev/null) 
 INC     := $(shell pkg-config --cflags $(PKG) zlib jansson libcrypto 2>/dev/null)
 BLASINC := $(shell . ./t/need.sh && need_blas_cflags)
 BLASLIB := $(shell . ./t/need.sh && need_blas_libs)
+BLASCMD := $(shell . ./t/need.sh && need_blas_static)
 
 STD     := -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-unknown-pragmas
 COMPILE  = $(CC) $(STD) $(OPT) $(CFLAGS) $(SAN) $(INC) -MMD -MP -c -o $@ $<
@@ -56,7 +57,7 @@ $(BUILD)/bin/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(1)/*.c)) $(COMMO
 	@mkdir -p $$(@D)
 	$(CC) $(CFLAGS) $(SAN) -o $$@ $$^ $$(LINK_$(1)) $(LIBS)
 endef
-LINK_train-step = -fopenmp $(BLASLIB)
+LINK_train-step = -fopenmp $(BLASCMD)
 $(foreach p,$(PROGS),$(eval $(call PROG,$(p))))
 
 # ---- tests ----

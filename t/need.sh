@@ -41,6 +41,19 @@ need_blas_libs() {
 	*openblas-openmp*) if [ -e "$d/libopenblas.so.0" ]; then echo "-Wl,-rpath,${d%/}"; fi ;;
 	esac
 }
+# For the commands: the static library where there is one. Loading the shared one, with its LAPACK
+# and the Fortran runtime, costs more than the start-up of all the rest.
+need_blas_static() {
+	b=$(need_blas_name)
+	d=
+	[ -z "$b" ] || d=$(pkg-config --variable=libdir "$b")
+	if [ -n "$d" ] && [ -e "${d%/}/libopenblas.a" ]; then
+		# lib/dev asks for these only if they are there, and a static library gives only what is asked for.
+		echo "-Wl,-u,openblas_set_num_threads,-u,openblas_get_config,-u,openblas_get_corename ${d%/}/libopenblas.a"
+	else
+		need_blas_libs
+	fi
+}
 need_banner() {
 	b=$(need_blas_name)
 	v=
