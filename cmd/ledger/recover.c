@@ -25,8 +25,8 @@ static void tell(struct recover *r)
 	if (r->from_it)
 		printf("; %lld records in it are good and kept\n", (long long)r->from_it);
 	else
-		printf("; lost\n");
-	if (!r->from_it)
+		printf(f->empty ? "; no record was in it\n" : "; lost\n");
+	if (!r->from_it && !f->empty)
 		r->lost_bytes += f->bytes;
 }
 
@@ -39,9 +39,9 @@ static void see_fault(struct recover *r)
 {
 	const struct ledger_fault *f = ledger_fault(r->l);
 
-	/* damage inside a torn tail that is told already */
-	if (r->open && f->offset >= r->fault.offset && f->offset < r->fault.offset + r->fault.bytes && f->bytes < r->fault.bytes) {
-		r->lost_bytes += f->bytes;
+	/* damage inside a tail that is told already */
+	if (r->open && f->offset >= r->fault.offset && f->offset < r->fault.offset + r->fault.bytes) {
+		r->lost_bytes += f->empty || f->bytes == r->fault.bytes ? 0 : f->bytes;
 		return;
 	}
 	tell(r);

@@ -121,7 +121,7 @@ static void speed(const struct summary_row *r, char out[CELL])
 	if (isnan(r->examples_per_second))
 		snprintf(out, CELL, "-");
 	else
-		snprintf(out, CELL, "%.4g/s", r->examples_per_second);
+		snprintf(out, CELL, r->examples_per_second >= 1000 ? "%.0f/s" : "%.4g/s", r->examples_per_second);
 }
 
 static void verdict(const struct summary_row *r, char out[CELL])
@@ -142,11 +142,11 @@ static void status_of(const struct summary_row *r, char out[CELL])
 		snprintf(out, CELL, "%s", r->status);
 }
 
-static void cells(const struct summary_row *r, char cell[COLUMNS + 1][CELL])
+static void cells(const struct summary_row *r, int id, char cell[COLUMNS + 1][CELL])
 {
 	char peak[16];
 
-	snprintf(cell[0], CELL, "%s", r->id);
+	snprintf(cell[0], CELL, "%.*s", id, r->id);
 	when(r->first, cell[1]);
 	what(r, cell[2]);
 	batch(r, cell[3]);
@@ -173,6 +173,24 @@ static const struct summary_row *row(const struct picked *p, int i)
 	return !p->rows || ids_find(p->rows, r->id) ? r : NULL;
 }
 
+/* As many characters of the ids as tell them apart, and --run takes; 12 at least. */
+static int id_length(const struct picked *p)
+{
+	int most = 12;
+
+	for (int i = 1; i < summary_count(p->s); i++)
+		for (int k = i - 1; k >= 0 && k >= i - 50; k--) {
+			const char *a = summary_row(p->s, i)->id, *b = summary_row(p->s, k)->id;
+			int same = 0;
+
+			while (a[same] && a[same] == b[same])
+				same++;
+			if (same >= most)
+				most = same + 1;
+		}
+	return most;
+}
+
 static void print_cell(const char *s, int width)
 {
 	struct buf b = { 0 };
@@ -187,14 +205,14 @@ static void print_cell(const char *s, int width)
 static void print_text(const struct picked *p)
 {
 	char cell[COLUMNS + 1][CELL];
-	int width[COLUMNS];
+	int width[COLUMNS], id = id_length(p);
 
 	for (int k = 0; k < COLUMNS; k++)
 		width[k] = (int)strlen(titles[k]);
 	for (int i = 0; i < summary_count(p->s); i++) {
 		if (!row(p, i))
 			continue;
-		cells(row(p, i), cell);
+		cells(row(p, i), id, cell);
 		for (int k = 0; k < COLUMNS; k++)
 			if ((int)strlen(cell[k]) > width[k])
 				width[k] = (int)strlen(cell[k]);
@@ -205,7 +223,7 @@ static void print_text(const struct picked *p)
 	for (int i = 0; i < summary_count(p->s); i++) {
 		if (!row(p, i))
 			continue;
-		cells(row(p, i), cell);
+		cells(row(p, i), id, cell);
 		for (int k = 0; k < COLUMNS; k++) {
 			print_cell(cell[k], width[k]);
 			printf("  ");

@@ -137,6 +137,7 @@ enum ledger_fault_kind { LEDGER_TORN, LEDGER_CHECKSUM, LEDGER_FOREIGN, LEDGER_CH
 struct ledger_fault {
 	enum ledger_fault_kind kind;
 	int64_t offset, bytes, member; /* where in the file; number of the member, from 1 */
+	bool empty;                    /* a damaged header or footer: no record was in it */
 	char text[300];                /* why, without the place */
 };
 const char *ledger_fault_name(enum ledger_fault_kind k);

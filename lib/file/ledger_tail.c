@@ -213,6 +213,7 @@ void tail_name(struct ledger_fault *f, int fd, int64_t at, int64_t n)
 	f->kind = LEDGER_FOREIGN;
 	f->offset = at;
 	f->bytes = n;
+	f->empty = false;
 	if (got > AT_TYPE && head_like(p, (size_t)got) && p[AT_TYPE] == HEAD_HEADER) {
 		text = "another ledger was put behind this one; see ledger merge";
 	} else if (got > 0 && head_like(p, (size_t)got)) {

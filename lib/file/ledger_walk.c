@@ -52,10 +52,11 @@ static int fault(struct walk *k, size_t n, const char *why, struct why *w)
 	if (next < 0)
 		return why_set(w, EX_OSERR, "reading the ledger: out of memory");
 	tail_name(f, k->fd, k->at, next - k->at);
-	if (n > AT_TYPE && head_like(k->window, n) && f->kind != LEDGER_FOREIGN) {
+	if (n > AT_TYPE && head_like(k->window, n) && (k->at == 0 || f->kind != LEDGER_FOREIGN)) {
 		f->kind = next == k->end && (strstr(why, "cut")) ? LEDGER_TORN : LEDGER_CHECKSUM;
 		snprintf(f->text, sizeof f->text, "%s%s", why, next < k->end && f->kind == LEDGER_TORN ? ", and another member begins in it" : "");
 	}
+	f->empty = (k->head.type == HEAD_FOOTER || k->head.type == HEAD_HEADER) && f->bytes <= FOOTER_SIZE;
 	f->member = ++k->number;
 	k->item_at = k->at;
 	k->at = next;

@@ -17,6 +17,7 @@ enum { N_PHASES = sizeof phases / sizeof *phases };
 struct item {
 	int64_t place;   /* and then in the order they came */
 	size_t from, size;
+	int64_t of;      /* of how many it was chosen */
 	char key[32];    /* a later item of the same place and key replaces this one; "" none does */
 };
 
@@ -249,9 +250,9 @@ bool story_wants(struct story *s, const struct ledger_steps *e, int n)
 	return false;
 }
 
-static int keep(struct row *r, int64_t place, const char *key, const struct view *v)
+static int keep_one(struct row *r, int64_t place, const char *key, int64_t of, const struct view *v)
 {
-	struct item it = { .place = place, .from = r->bytes.n, .size = v->size };
+	struct item it = { .place = place, .from = r->bytes.n, .size = v->size, .of = of };
 	struct item *old = (struct item *)(void *)r->items.p;
 	size_t n = r->items.n / sizeof it;
 
@@ -264,6 +265,17 @@ static int keep(struct row *r, int64_t place, const char *key, const struct view
 			return 0;
 		}
 	return buf_add(&r->items, &it, sizeof it);
+}
+
+static int keep(struct row *r, int64_t place, const char *key, const struct view *v)
+{
+	return keep_one(r, place, key, 0, v);
+}
+
+/* The i-th of n, if it is one of the chosen, or if all are wanted. */
+static int keep_some(struct row *r, int64_t place, int64_t i, int64_t n, bool all, const struct view *v)
+{
+	return all || chosen(i, n) ? keep_one(r, place, "", n, v) : 0;
 }
 
 static int keep_phase(struct row *r, struct block *b, int64_t place, const struct view *v)
@@ -288,10 +300,10 @@ static int keep_of_run(struct story *s, struct row *r, struct block *b, const st
 	switch (v->kind) {
 	case KIND_run: return keep(r, place + HEADER, "", v);
 	case KIND_plan: return keep(r, place + PLAN, "", v);
-	case KIND_step: return s->all_steps || chosen(b->step, b->steps) ? keep(r, place + STEPS, "", v) : 0;
-	case KIND_eval: return s->all_steps || chosen(b->eval, b->evals) ? keep(r, place + EVALS, "", v) : 0;
-	case KIND_example: return chosen(b->example, b->examples) ? keep(r, place + EXAMPLES, "", v) : 0;
-	case KIND_prediction: return chosen(b->prediction, b->predictions) ? keep(r, place + PREDICTIONS, "", v) : 0;
+	case KIND_step: return keep_some(r, place + STEPS, b->step, b->steps, s->all_steps, v);
+	case KIND_eval: return keep_some(r, place + EVALS, b->eval, b->evals, s->all_steps, v);
+	case KIND_example: return keep_some(r, place + EXAMPLES, b->example, b->examples, s->all_steps, v);
+	case KIND_prediction: return keep_some(r, place + PREDICTIONS, b->prediction, b->predictions, s->all_steps, v);
 	case KIND_save: return keep(r, place + SAVES, "last", v);
 	case KIND_phase: return keep_phase(r, b, place, v);
 	case KIND_verdict:
@@ -328,11 +340,16 @@ static int tell_row(struct story *s, struct row *r, struct buf *out, struct why 
 
 	if (n)
 		qsort(it, n, sizeof *it, by_place);
-	for (size_t i = 0; i < n && code == 0; i++) {
+	for (size_t i = 0, first = 0; i < n && code == 0; i++) {
 		struct view v;
 
 		code = view_open(&v, r->bytes.p + it[i].from, it[i].size, w);
 		if (code == 0 && text_write(s->text, &v, out) < 0)
+			code = why_set(w, EX_OSERR, "telling runs: out of memory");
+		if (it[first].place != it[i].place)
+			first = i;
+		if (code == 0 && (i + 1 == n || it[i + 1].place != it[i].place) && it[i].of > (int64_t)(i + 1 - first) &&
+		    buf_printf(out, "  (%zu of %lld shown)\n", i + 1 - first, (long long)it[i].of) < 0)
 			code = why_set(w, EX_OSERR, "telling runs: out of memory");
 	}
 	buf_free(&r->items);
