@@ -82,13 +82,12 @@ static bool read_fraction(const char **s, const char *end, int32_t *ns)
 	*ns = 0;
 	if (*s == end || **s != '.')
 		return true;
-	for (++*s; *s < end && **s >= '0' && **s <= '9'; ++*s, digits++)
-		*ns = *ns * 10 + (**s - '0') * (digits < 9);
-	if (digits < 1 || digits > 9)
-		return false;
+	for (++*s; digits < 9 && *s < end && **s >= '0' && **s <= '9'; ++*s, digits++)
+		*ns = *ns * 10 + (**s - '0');
+	bool any = digits > 0; /* a tenth digit is left over, and refused as that */
 	while (digits++ < 9)
 		*ns *= 10;
-	return true;
+	return any;
 }
 
 static bool read_zone(const char **s, const char *end, int *offset)

@@ -9,13 +9,10 @@
 static const char begin[] = ".\\\" The table begins here. It is made by record-table from lib/wire/records.list.\n";
 static const char end[] = ".\\\" The table ends here.\n";
 
-/* One sentence of running text, safe from roff. */
-static void sentence(const char *s)
+/* Running text that ends a sentence, safe from roff. It keeps its case: it may begin with a value. */
+static void text(const char *s)
 {
-	if (*s == '.' || *s == '\'')
-		fputs("\\&", stdout);
-	putchar(toupper((unsigned char)*s));
-	for (const char *c = s + 1; *c; c++)
+	for (const char *c = s; *c; c++)
 		fputs(*c == '\\' ? "\\e" : (char[]){*c, 0}, stdout);
 	if (s[strlen(s) - 1] != '.')
 		putchar('.');
@@ -31,16 +28,17 @@ static bool as_in_request(const struct field_info *f)
 
 static void field(const struct field_info *f)
 {
-	printf(".It Va %s\n%c%s%s.\n", f->name, toupper((unsigned char)*type_name(f->type)), type_name(f->type) + 1, f->need == MUST ? ", required" : "");
-	sentence(f->doc);
+	printf(".It Va %s\n%s%s: ", f->name, type_name(f->type), f->need == MUST ? ", required" : "");
+	text(f->doc);
 }
 
 static void kind(enum kind k)
 {
 	const char *comma = "";
 	printf(".Ss %s\n", kind_name(k));
-	sentence(kind_doc(k));
-	printf(".Pp\n.Bl -tag -width 4n -compact\n");
+	putchar(toupper((unsigned char)*kind_doc(k)));
+	text(kind_doc(k) + 1);
+	printf(".Pp\n.Bl -tag -width micro_batch -compact\n");
 	for (int f = F_NONE + 1; f < FIELDS; f++)
 		if (field_info((enum field)f)->kind == k && !as_in_request(field_info((enum field)f)))
 			field(field_info((enum field)f));
