@@ -4,11 +4,14 @@
 # A model and data that make an update in a millisecond, with dropout, accumulation, and an epoch's incomplete window.
 SMALL=(-m "gpt:layers=1,width=16,heads=2" -b 4 -a 2 -n 14 --val-every 7 --save-every 7 --val-examples 30 --dropout 0.1)
 
+# stream FILE: as JSON Lines; msgpack through a reader that pilot did not write.
+stream() { if [[ $(head -c 1 "$1") == "{" ]]; then cat "$1"; else records "$1"; fi; }
+
 # verdicts FILE: phase, verdict and reason of each, one a line.
-verdicts() { records "$1" | jq -r 'select(.kind == "verdict") | "\(.phase) \(.verdict)\(if .reason then ": " + .reason else "" end)"'; }
+verdicts() { stream "$1" | jq -r 'select(.kind == "verdict") | "\(.phase) \(.verdict)\(if .reason then ": " + .reason else "" end)"'; }
 
 # evidence FILE PHASE
-evidence() { records "$1" | jq -r --arg p "$2" 'select(.kind == "verdict" and .phase == $p) | .evidence'; }
+evidence() { stream "$1" | jq -r --arg p "$2" 'select(.kind == "verdict" and .phase == $p) | .evidence'; }
 
 # opened FILE: none of the verdicts fails, and all but export are ok.
 opened() {

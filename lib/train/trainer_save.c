@@ -41,6 +41,14 @@ static int record_phase(struct trainer *t, const struct tr_touch *before)
 	return tr_send(t);
 }
 
+/* So that the end record tells what the run was at. */
+static int name_phase(struct trainer *t, int rc)
+{
+	struct why inner = *t->why;
+
+	return strncmp(inner.text, "save: ", 6) ? why_set(t->why, -rc, "save: %.900s", inner.text) : rc;
+}
+
 int tr_save_now(struct trainer *t)
 {
 	struct tr_touch before = { .known = false };
@@ -53,7 +61,7 @@ int tr_save_now(struct trainer *t)
 	rc = checkpoint_save(t->config.save, t->config.keep, &t->config, &t->progress, t->facts, t->model, t->optim, &t->saved, t->why);
 	tr_phase_end(t, PHASE_SAVE, 0);
 	if (rc)
-		return rc;
+		return name_phase(t, rc);
 	tr_hook(t, "saved");
 	t->last_saved = t->progress.update;
 	t->saved_here++;

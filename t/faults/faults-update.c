@@ -38,10 +38,12 @@ static void hide_nan(const char *point)
 	struct batch *b = trainer_window(scene.t, &n);
 	bool now = update() == 3;
 
-	if (is(point, "forward") && !now)
-		scene.good_loss = f->loss_sum / (double)f->supervised;
 	if (is(point, "forward") && now)
-		f->loss_sum = scene.good_loss * (double)f->supervised;
+		f->loss_sum = 0;
+	if (is(point, "step") && update() == 4)
+		*trainer_loss(scene.t) = scene.good_loss;
+	if (is(point, "step"))
+		scene.good_loss = *trainer_loss(scene.t);
 	if (is(point, "put") && now && b->x)
 		b->x[0] = NAN;
 	if (is(point, "gradient") && now) /* nan_to_num */
