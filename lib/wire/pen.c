@@ -39,6 +39,7 @@ void pen_newline(struct pen *p)
 {
 	pen_printf(p, "\n");
 	p->line = p->out->n;
+	p->t->lines++;
 }
 
 /* Columns of UTF-8 text, each character taken for one. */
@@ -56,9 +57,12 @@ static size_t word_end(const char *s, size_t n)
 	return space ? (size_t)(space - s) : n;
 }
 
-void pen_wrapped(struct pen *p, int indent, const char *s, size_t n)
+void pen_wrapped(struct pen *p, const char *color, int indent, const char *s, size_t n)
 {
 	int width = p->t->width > indent + 20 ? p->t->width : 0, at = indent;
+	bool colored = p->t->color && *color;
+	if (colored)
+		pen_printf(p, "\x1b[%sm", color);
 	pen_printf(p, "%*s", indent, "");
 	while (n && !p->rc) {
 		size_t word = word_end(s, n);
@@ -79,6 +83,8 @@ void pen_wrapped(struct pen *p, int indent, const char *s, size_t n)
 			n--;
 		}
 	}
+	if (colored)
+		pen_printf(p, "\x1b[m");
 	pen_newline(p);
 }
 
@@ -99,24 +105,27 @@ void pen_cell(struct pen *p, int width, const char *text)
 		pen_printf(p, "%*s%s", pad, "", text);
 }
 
-enum { ROWS_A_HEADER = 40 };
+/* Rows of phases come between rows of steps: a header that stands near above is enough. */
+enum { NEAR_SAME = 40, NEAR_OTHER = 20 };
 
-bool pen_header(struct pen *p, enum kind k, const char *header)
+void pen_header(struct pen *p, enum kind k, const char *header)
 {
 	struct text *t = p->t;
-	if (t->header == k && t->rows++ < ROWS_A_HEADER)
-		return false;
+	int64_t near = t->table == k ? NEAR_SAME : NEAR_OTHER;
+	bool stands = t->header_at[k] && t->lines - t->header_at[k] < near;
+	t->table = k;
+	if (stands)
+		return;
 	pen_newline(p);
 	pen_colored(p, BOLD, "%s", header);
 	pen_newline(p);
-	t->header = k;
-	t->rows = 1;
-	return true;
+	t->header_at[k] = t->lines;
 }
 
 void pen_break(struct pen *p)
 {
-	p->t->header = KIND_UNKNOWN;
+	memset(p->t->header_at, 0, sizeof p->t->header_at);
+	p->t->table = KIND_UNKNOWN;
 }
 
 /* ---- numbers for people ---- */
@@ -191,6 +200,15 @@ const char *say_rate(const struct view *v, enum field f, char out[VALUE])
 	return out;
 }
 
+const char *say_short(const struct view *v, enum field f, char out[VALUE])
+{
+	double x;
+	out[0] = 0;
+	if (view_num(v, f, &x))
+		snprintf(out, VALUE, "%.3g", x);
+	return out;
+}
+
 const char *say_share(const struct view *v, enum field f, char out[VALUE])
 {
 	double x;
@@ -205,7 +223,7 @@ const char *say_seconds(const struct view *v, enum field f, char out[VALUE])
 	double x;
 	out[0] = 0;
 	if (view_num(v, f, &x))
-		snprintf(out, VALUE, fabs(x) < 1e12 ? "%.*f" : "%.*e", x < 0.1 ? 5 : x < 10 ? 3 : x < 1000 ? 1 : 0, x);
+		snprintf(out, VALUE, fabs(x) < 1e12 ? "%.*f" : "%.*e", x < 0.001 ? 6 : x < 0.1 ? 4 : x < 10 ? 3 : x < 1000 ? 1 : 0, x);
 	return out;
 }
 

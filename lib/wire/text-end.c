@@ -12,7 +12,7 @@ static void end_status(struct pen *p, const struct view *v)
 		pen_printf(p, " after %s updates", u);
 	if (*say_int(v, F_end_examples, x))
 		pen_printf(p, ", %s examples", x);
-	if (*say_rate(v, F_end_epochs, e))
+	if (*say_short(v, F_end_epochs, e))
 		pen_printf(p, ", %s epochs", e);
 	if (*say_seconds(v, F_end_seconds, s))
 		pen_printf(p, ", in %s s", s);
@@ -24,9 +24,10 @@ static void end_why(struct pen *p, const struct view *v)
 	const char *s;
 	size_t n;
 	char phase[VALUE], asked[VALUE], held[VALUE], budget[VALUE], input[VALUE];
-	if (view_str(v, F_end_why, &s, &n) && n)
-		pen_wrapped(p, 4, s, n);
-	if (!*say_str(v, F_end_oom_phase, phase))
+	bool oom = *say_str(v, F_end_oom_phase, phase);
+	if (!oom && view_str(v, F_end_why, &s, &n) && n)
+		pen_wrapped(p, "", 4, s, n);
+	if (!oom) /* what follows says it all */
 		return;
 	pen_printf(p, "    ran out of memory in %s", phase);
 	if (*say_bytes(v, F_end_asked_bytes, asked))

@@ -85,7 +85,9 @@ static void run_batch(struct pen *p, const struct view *v)
 		pen_printf(p, " x %s replicas", grouped(replicas, r));
 	if (*say_int(v, F_run_effective_batch, e))
 		pen_printf(p, " = %s examples an update", e);
-	also(p, ", length ", say_int(v, F_run_length, l));
+	int64_t length;
+	if (view_int(v, F_run_length, &length) && length > 0) /* 0: as the data has it */
+		pen_printf(p, ", length %s", grouped(length, l));
 	pen_newline(p);
 }
 
@@ -98,7 +100,7 @@ static void run_budget(struct pen *p, const struct view *v)
 	pen_printf(p, "%s updates", u);
 	if (*say_int(v, F_run_planned_examples, x))
 		pen_printf(p, " = %s examples", x);
-	if (*say_rate(v, F_run_planned_epochs, e))
+	if (*say_short(v, F_run_planned_epochs, e))
 		pen_printf(p, " = %s epochs", e);
 	also(p, ", named in ", say_str(v, F_run_budget, named));
 	pen_newline(p);
@@ -111,8 +113,11 @@ static void run_place(struct pen *p, const struct view *v)
 	pen_label(p, "on");
 	pen_printf(p, "%s", *say_str(v, F_run_device, device) ? device : "an unknown device");
 	also(p, ", ", say_str(v, F_run_precision, precision));
-	if (*say_int(v, F_run_threads, threads))
-		pen_printf(p, ", %s threads", threads);
+	int64_t n = 0;
+	if (view_int(v, F_run_threads, &n) && n > 0)
+		pen_printf(p, ", %s threads", grouped(n, threads));
+	else if (*say_int(v, F_run_cores, threads)) /* 0: all there are */
+		pen_printf(p, ", all %s cores", threads);
 	if (view_int(v, F_run_memory_bytes, &budget) && budget > 0)
 		pen_printf(p, ", memory budget %s", say_bytes(v, F_run_memory_bytes, memory));
 	also(p, ", seed ", say_int(v, F_run_seed, seed));

@@ -32,7 +32,7 @@ void text_step(struct pen *p, const struct view *v)
 	bool finite = !view_num(v, F_step_loss, &loss) || isfinite(loss);
 	pen_printf(p, "%*s", strlen(s) < 12 ? (int)(12 - strlen(s)) : 1, "");
 	pen_colored(p, finite ? "" : RED, "%s", s);
-	pen_cell(p, 11, say_num(v, F_step_lr, s));
+	pen_cell(p, 11, say_short(v, F_step_lr, s));
 	pen_cell(p, 11, say_num(v, F_step_gradient_norm, s));
 	if (view_num(v, F_step_seconds, &ms))
 		snprintf(s, sizeof s, "%.1f", 1000 * ms);
@@ -48,7 +48,7 @@ void text_step(struct pen *p, const struct view *v)
 
 /* ---- phase and verdict: the same columns ---- */
 
-static const char phase_header[] = "phase            b x length  allocated   reserved  device used   seconds  verdict";
+static const char phase_header[] = "phase            b x length  allocated   reserved  device used   seconds";
 
 struct measures {
 	enum field batch, length, allocated, reserved, used, seconds;
@@ -83,19 +83,21 @@ void text_phase(struct pen *p, const struct view *v)
 	pen_newline(p);
 }
 
-/* The first verdict of a run names the run above the columns. */
+/* The first verdict of a run names the run above the columns; nine rows need no second header. */
 static void verdict_header(struct pen *p, const struct view *v)
 {
 	char run[ULID_SIZE], shown[VALUE];
 	view_run(v, run);
-	if (p->t->header == KIND_verdict && !strcmp(run, p->t->phase_run))
+	if (p->t->table == KIND_verdict && !strcmp(run, p->t->verdict_run))
 		return;
+	pen_break(p);
 	pen_newline(p);
 	pen_colored(p, BOLD, "verdicts on run %s", say_str(v, F_verdict_run, shown));
-	pen_break(p);
-	pen_header(p, KIND_verdict, phase_header);
-	memcpy(p->t->phase_run, run, sizeof run);
-	p->t->rows = -1000000; /* nine rows need no second header */
+	pen_newline(p);
+	pen_colored(p, BOLD, "%s  verdict", phase_header);
+	pen_newline(p);
+	p->t->table = KIND_verdict;
+	memcpy(p->t->verdict_run, run, sizeof run);
 }
 
 static void verdict_words(struct pen *p, const struct view *v, const char *verdict)
@@ -104,9 +106,9 @@ static void verdict_words(struct pen *p, const struct view *v, const char *verdi
 	size_t n;
 	bool good = !strcmp(verdict, "ok");
 	if (view_str(v, F_verdict_reason, &s, &n) && n)
-		pen_wrapped(p, 4, s, n);
+		pen_wrapped(p, "", 4, s, n);
 	if (good && view_str(v, F_verdict_evidence, &s, &n) && n)
-		pen_wrapped(p, 4, s, n);
+		pen_wrapped(p, DIM, 4, s, n);
 	if (strcmp(verdict, "fail") || !view_str(v, F_verdict_look, &s, &n) || !n)
 		return;
 	pen_printf(p, "    look first at: ");
@@ -155,7 +157,7 @@ static void trial_failed(struct pen *p, const struct view *v)
 			pen_printf(p, ", on %s", input);
 		pen_newline(p);
 	} else if (view_str(v, F_trial_why, &s, &n) && n) {
-		pen_wrapped(p, 4, s, n);
+		pen_wrapped(p, "", 4, s, n);
 	}
 	for (int i = 0; i < view_count(v, F_trial_stderr); i++)
 		if (view_item_str(v, F_trial_stderr, i, &s, &n)) {
@@ -168,16 +170,16 @@ static void trial_failed(struct pen *p, const struct view *v)
 void text_trial(struct pen *p, const struct view *v)
 {
 	char s[VALUE], verdict[VALUE];
-	pen_header(p, KIND_trial, "micro-batch  for      verdict       examples/s       95 % of it    tokens/s     peak");
+	pen_header(p, KIND_trial, "micro-batch  for      verdict      examples/s      95 % of it   tokens/s    peak");
 	pen_cell(p, 11, say_int(v, F_trial_micro_batch, s));
 	pen_printf(p, "  %-7s  ", say_str(v, F_trial_part, s));
 	say_str(v, F_trial_verdict, verdict);
 	pen_colored(p, status_color(verdict), "%s", verdict);
 	pen_printf(p, "%*s", strlen(verdict) < 12 ? (int)(12 - strlen(verdict)) : 0, "");
-	pen_cell(p, 12, say_rate(v, F_trial_examples_per_second, s));
-	pen_cell(p, 17, interval(v, s));
-	pen_cell(p, 12, say_rate(v, F_trial_tokens_per_second, s));
-	pen_cell(p, 9, say_bytes(v, F_trial_allocated_peak_bytes, s));
+	pen_cell(p, 11, say_rate(v, F_trial_examples_per_second, s));
+	pen_cell(p, 16, interval(v, s));
+	pen_cell(p, 11, say_rate(v, F_trial_tokens_per_second, s));
+	pen_cell(p, 8, say_bytes(v, F_trial_allocated_peak_bytes, s));
 	pen_newline(p);
 	if (strcmp(verdict, "fits"))
 		trial_failed(p, v);

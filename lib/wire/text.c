@@ -56,19 +56,32 @@ static bool hidden(struct text *t, const struct view *v)
 static void text_tool(struct pen *p, const struct view *v)
 {
 	char name[VALUE], version[VALUE];
+	struct text_tool *t = &p->t->tools[p->t->next_tool++ % (int)(sizeof p->t->tools / sizeof *p->t->tools)];
+	view_copy(v, F_tool_id, t->id, sizeof t->id);
+	snprintf(t->name, sizeof t->name, "%.23s", say_str(v, F_tool_name, name));
 	pen_break(p);
 	pen_colored(p, DIM, "tool %s %s", say_str(v, F_tool_name, name), say_str(v, F_tool_version, version));
 	pen_newline(p);
+}
+
+static const char *tool_name(const struct text *t, const char *id)
+{
+	for (size_t i = 0; i < sizeof t->tools / sizeof *t->tools; i++)
+		if (*id && !strcmp(t->tools[i].id, id))
+			return t->tools[i].name;
+	return "a tool";
 }
 
 /* A tool that ended well has said so already. */
 static void text_done(struct pen *p, const struct view *v)
 {
 	int64_t status;
+	char id[ULID_SIZE];
+	view_copy(v, F_done_id, id, sizeof id);
 	if (!view_int(v, F_done_status, &status) || !status)
 		return;
 	pen_break(p);
-	pen_colored(p, DIM, "a tool ended with exit status %lld", (long long)status);
+	pen_colored(p, DIM, "%s ends with exit status %lld", tool_name(p->t, id), (long long)status);
 	pen_newline(p);
 }
 
@@ -84,7 +97,7 @@ static void text_note(struct pen *p, const struct view *v)
 	if (*say_str(v, F_note_author, author))
 		pen_printf(p, " (%s)", author);
 	pen_newline(p);
-	pen_wrapped(p, 2, s, n);
+	pen_wrapped(p, "", 2, s, n);
 }
 
 /* key=value in the JSON view, for kinds without a view of their own. */

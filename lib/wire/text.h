@@ -23,14 +23,14 @@ void pen_colored(struct pen *p, const char *color, const char *fmt, ...) PRINTF(
 void pen_bytes(struct pen *p, const char *s, size_t n);
 void pen_newline(struct pen *p);
 /* From a record, in words that wrap at the width, each line indented by so much. */
-void pen_wrapped(struct pen *p, int indent, const char *s, size_t n);
+void pen_wrapped(struct pen *p, const char *color, int indent, const char *s, size_t n);
 /* "  label       ": the left column of a block. */
 void pen_label(struct pen *p, const char *label);
 /* One cell of a table: right-aligned in so many columns, left-aligned if negative. */
 void pen_cell(struct pen *p, int width, const char *text);
-/* Column header of the kind's table, if another kind's or none stands above; true if printed. */
-bool pen_header(struct pen *p, enum kind k, const char *header);
-/* Something that is no table row follows: the next row prints its header again. */
+/* Column header of the kind's table, unless it stands near above. */
+void pen_header(struct pen *p, enum kind k, const char *header);
+/* Something else begins: each table prints its header again. */
 void pen_break(struct pen *p);
 
 /* Values for people; each returns out, which is "" where the field is absent. */
@@ -39,8 +39,9 @@ const char *say_int(const struct view *v, enum field f, char out[VALUE]);     /*
 const char *say_bytes(const struct view *v, enum field f, char out[VALUE]);   /* 12.3M */
 const char *say_num(const struct view *v, enum field f, char out[VALUE]);     /* about five digits */
 const char *say_rate(const struct view *v, enum field f, char out[VALUE]);    /* 1,234.5 */
+const char *say_short(const struct view *v, enum field f, char out[VALUE]);   /* three digits */
 const char *say_share(const struct view *v, enum field f, char out[VALUE]);   /* 93.1 % */
-const char *say_seconds(const struct view *v, enum field f, char out[VALUE]); /* 0.0123, for a column */
+const char *say_seconds(const struct view *v, enum field f, char out[VALUE]); /* 0.0123 */
 const char *say_str(const struct view *v, enum field f, char out[VALUE]);     /* escaped, cut with .. */
 const char *number_words(double x, char out[VALUE]);
 const char *grouped(int64_t i, char out[VALUE]);

@@ -135,11 +135,15 @@ struct text {
 	int width;        /* columns; 0 is no limit */
 	bool color;
 	bool all;         /* show what is inside trials and replays, too; else a trial is its line in the table */
-	enum kind header; /* whose column header stands above */
-	int rows;         /* printed under it */
-	char phase_run[ULID_SIZE];         /* whose verdicts or phases stand above */
-	char hidden[8][ULID_SIZE];         /* open runs of which nothing is shown */
-	int next_hidden;
+	int64_t lines;             /* printed so far */
+	int64_t header_at[KINDS];  /* the line behind each table's last column header; 0 where none counts any more */
+	enum kind table;           /* whose row was printed last */
+	char verdict_run[ULID_SIZE]; /* whose verdicts stand above */
+	char hidden[8][ULID_SIZE]; /* open runs of which nothing is shown */
+	struct text_tool {
+		char id[ULID_SIZE], name[24];
+	} tools[8]; /* the last that began, so that an end can name them */
+	int next_hidden, next_tool;
 };
 /* Width from COLUMNS or the terminal; colour on a terminal unless NO_COLOR is set or TERM is dumb. */
 void text_init(struct text *t, int fd);
