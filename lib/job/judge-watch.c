@@ -216,17 +216,17 @@ static void see_step(struct watch *r, const struct view *v)
 static void see_save(struct watch *r, const struct view *v)
 {
 	struct save_fact *s = &r->save[r->oldest_save];
-	const char *path;
-	size_t n;
+	const char *path = "";
+	size_t n = 0;
 
 	r->saves++;
-	if (!view_str(v, F_save_path, &path, &n))
-		return;
+	view_str(v, F_save_path, &path, &n); /* a save record has one */
 	save_free(s);
 	s->after = calloc((size_t)r->window, sizeof *s->after);
 	s->path = s->after && !memchr(path, 0, n) ? strndup(path, n) : NULL;
 	if (!s->path) {
 		save_free(s);
+		find_lack(r, G_SAVE, "the file of update %lld could not be kept in mind", (long long)int_of(v, F_save_update, -1));
 		return;
 	}
 	s->update = int_of(v, F_save_update, -1);
