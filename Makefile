@@ -83,7 +83,7 @@ $(BUILD)/fake/train-step: $(BUILD)/t/fake/train-step.o $(BUILD)/libpilot.a
 	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LIBS)
 $(BUILD)/fake/probe-batch: $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/probe-batch/*.c)) $(BUILD)/t/fake/host.o $(COMMON) $(BUILD)/libpilot.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SAN) -Wl,--wrap=host_available,--wrap=host_oom_kills -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(SAN) -Wl,--wrap=host_available,--wrap=host_oom_kills $(WRAPS) -o $@ $^ $(LIBS)
 
 # Runs models, optimizers and schedules on numbers from a file, for PyTorch to compare with.
 NUMBERS := $(BUILD)/numbers
@@ -130,7 +130,7 @@ SANRUN   = $(patsubst t/unit/%.c,build-san/t/%,$(wildcard t/unit/*.c)) \
 
 .PHONY: sanitize sanitize-build
 sanitize-build:
-	@$(SANMAKE) -s all unit fuzzers
+	+@$(SANMAKE) -s all unit fuzzers
 sanitize:
 	@$(MAKE) -j$(JOBS) sanitize-build
 	t/run $(SANRUN)
