@@ -12,9 +12,13 @@
 /* Fields of a kind stand together: first, first + 1, ... in enum field. */
 enum field kind_first(enum kind k);
 int kind_fields(enum kind k);
-/* Place in its kind of the field of that name, -1 if there is none. The expected place is
- * looked at first: writers keep the list's order, so that is nearly always all. */
-int field_place(enum kind k, int expected, const char *name, size_t n);
+extern const struct field_info schema_fields[FIELDS];
+extern const uint8_t schema_lengths[FIELDS]; /* of the names; apart, so that a search touches little else */
+
+static inline bool field_is(enum field f, const char *name, size_t n)
+{
+	return schema_lengths[f] == n && memcmp(schema_fields[f].name, name, n) == 0;
+}
 
 /* ---- scan.c: the head of one msgpack item ---- */
 
@@ -122,6 +126,7 @@ void pack_int(struct pack *k, int64_t v);
 void pack_num(struct pack *k, double v);
 void pack_bool(struct pack *k, bool v);
 void pack_nil(struct pack *k);
+void pack_name(struct pack *k, const char *s, size_t n); /* one of the list's */
 /* Bytes that are no UTF-8 become U+FFFD. */
 void pack_str(struct pack *k, const char *s, size_t n);
 void pack_bin(struct pack *k, const void *p, size_t n);

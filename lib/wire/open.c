@@ -180,13 +180,23 @@ struct opening {
 	struct view *v;
 	const char *kind; /* the value of kind; NULL until it is found */
 	int first, fields;
-	int next; /* place of the field that is expected next: writers keep the list's order */
+	int next; /* place, from the kind's first, of the field that is expected next: writers keep the list's order */
 	struct keys unknown;
 };
 
+/* Place of the field of that name, -1 if there is none. */
+static int field_place(const struct opening *o, const char *s, size_t n)
+{
+	enum field expected = (enum field)(o->first + o->next);
+	if (o->next < o->fields && field_is(expected, s, n))
+		return o->next;
+	enum field f = field_find(o->v->kind, s, n);
+	return f == F_NONE ? -1 : (int)f - o->first;
+}
+
 static int known_value(struct opening *o, int place, const unsigned char *value, struct why *w)
 {
-	const struct field_info *f = field_info((enum field)(o->first + place));
+	const struct field_info *f = &schema_fields[o->first + place];
 	if (o->v->at[place])
 		return why_set(w, EX_DATAERR, "key %s is there twice", f->name);
 	if (!value_is(value, f->type))
@@ -203,7 +213,7 @@ static int pair_check(struct opening *o, const unsigned char **p, struct why *w)
 	int rc = key_read(p, &s, &n, w);
 	if (rc)
 		return rc;
-	int place = field_place(o->v->kind, o->next, s, n);
+	int place = field_place(o, s, n);
 	if (place >= 0) {
 		rc = known_value(o, place, *p, w);
 		*p = item_skip(*p);
@@ -246,7 +256,7 @@ static int find_kind(struct opening *o, const unsigned char *p, size_t pairs, st
 static int required_there(const struct opening *o, struct why *w)
 {
 	for (int i = 0; i < o->fields; i++) {
-		const struct field_info *f = field_info((enum field)(o->first + i));
+		const struct field_info *f = &schema_fields[o->first + i];
 		if (f->need == MUST && !o->v->at[i])
 			return why_set(w, EX_DATAERR, "field %s is missing in a %s record", f->name, kind_name(f->kind));
 	}

@@ -6,8 +6,14 @@
 static int append(void *data, const char *p, size_t n)
 {
 	struct pack *k = data;
+	struct buf *b = k->buf;
 	if (k->bad)
 		return -1;
+	if (b->cap - b->n >= n) { /* as buf_add, without the call */
+		memcpy(b->p + b->n, p, n);
+		b->n += n;
+		return 0;
+	}
 	k->bad = -buf_add(k->buf, p, n);
 	return k->bad ? -1 : 0;
 }
@@ -36,6 +42,12 @@ void pack_bool(struct pack *k, bool v)
 void pack_nil(struct pack *k)
 {
 	msgpack_pack_nil(PACKER(k));
+}
+
+void pack_name(struct pack *k, const char *s, size_t n)
+{
+	msgpack_pack_str(PACKER(k), n);
+	msgpack_pack_str_body(PACKER(k), s, n);
 }
 
 static size_t clean_size(const char *s, size_t n)

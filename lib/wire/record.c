@@ -57,18 +57,18 @@ void rec_begin(struct rec *r, enum kind k)
 /* Whether field f may be written now, as one of these types; if so its key is. */
 static bool rec_key(struct rec *r, enum field f, enum type type, struct pack *p)
 {
-	const struct field_info *i = field_info(f);
+	const struct field_info *i = &schema_fields[(unsigned)f < FIELDS ? f : F_NONE];
 	*p = (struct pack){&r->buf, 0};
 	if (r->bad)
 		return false;
-	bool twice = r->seen[f / 64] >> (f % 64) & 1;
+	bool twice = (unsigned)f < FIELDS && r->seen[f / 64] >> (f % 64) & 1;
 	if (i->kind != r->kind || i->type != type || twice) {
 		rec_fail(r, EX_SOFTWARE, f);
 		return false;
 	}
 	r->seen[f / 64] |= (uint64_t)1 << (f % 64);
 	r->fields++;
-	pack_str(p, i->name, strlen(i->name));
+	pack_name(p, i->name, schema_lengths[f]);
 	return true;
 }
 
@@ -185,9 +185,9 @@ void rec_nums(struct rec *r, enum field f, const double *v, int n)
 /* The first required field that was not given; F_NONE when all were. */
 static enum field rec_missing(const struct rec *r)
 {
-	enum field first = kind_first(r->kind), stamp = stamp_field(r->kind);
-	for (enum field f = first; f < first + (enum field)kind_fields(r->kind); f++)
-		if (field_info(f)->need == MUST && f != stamp && !(r->seen[f / 64] >> (f % 64) & 1))
+	enum field first = kind_first(r->kind), end = first + (enum field)kind_fields(r->kind), stamp = stamp_field(r->kind);
+	for (enum field f = first; f < end; f++)
+		if (schema_fields[f].need == MUST && f != stamp && !(r->seen[f / 64] >> (f % 64) & 1))
 			return f;
 	return F_NONE;
 }

@@ -113,6 +113,28 @@ static int take(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 	return 1;
 }
 
+/* The same for as many scalars as come in a row, nearly all that a record is made of. What is
+ * odd about the next item, if only that the bytes end near it, is left to take. */
+static void take_scalars(struct scan *s, const unsigned char *p, size_t n)
+{
+	enum { LONGEST_HEAD = 18 };
+	size_t left = s->left[s->depth - 1], pos = s->pos, owed = s->owed;
+	if (n > REC_MAX_BYTES)
+		n = REC_MAX_BYTES;
+	while (left && n - pos > LONGEST_HEAD) {
+		const struct shape *h = &shapes[p[pos]];
+		size_t bytes = h->head + shape_length(h, p + pos);
+		if (h->item >= I_ARRAY || bytes > n - pos || pos + bytes + owed - 1 > REC_MAX_BYTES)
+			break;
+		pos += bytes;
+		left--;
+		owed--;
+	}
+	s->left[s->depth - 1] = left;
+	s->pos = pos;
+	s->owed = owed;
+}
+
 ssize_t scan_on(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 {
 	while (!s->pos || s->depth) { /* neither: it was found whole before */
@@ -121,6 +143,8 @@ ssize_t scan_on(struct scan *s, const unsigned char *p, size_t n, struct why *w)
 		int took = take(s, p, n, w);
 		if (took <= 0)
 			return took;
+		if (s->depth)
+			take_scalars(s, p, n);
 		while (s->depth && !s->left[s->depth - 1])
 			s->depth--;
 	}

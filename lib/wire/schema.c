@@ -23,15 +23,14 @@ static const struct kind_info {
 	[KINDS] = {"", "", 0, FIRST_END},
 };
 
-static const struct field_info fields[FIELDS] = {
+const struct field_info schema_fields[FIELDS] = {
 	[F_NONE] = {KIND_UNKNOWN, "", T_INT, MAY, ""},
 #define KIND(name, doc)
 #define FIELD(kind, name, type, need, doc) [F_##kind##_##name] = {KIND_##kind, #name, type, need, doc},
 #include "records.list"
 };
 
-/* Lengths of the names apart from the rest: the search below touches little else. */
-static const uint8_t lengths[FIELDS] = {
+const uint8_t schema_lengths[FIELDS] = {
 #define KIND(name, doc)
 #define FIELD(kind, name, type, need, doc) [F_##kind##_##name] = sizeof #name - 1,
 #include "records.list"
@@ -47,7 +46,7 @@ _Static_assert((int)FIRST_END == (int)FIELDS, "FIRST_ and F_ count alike");
 
 const struct field_info *field_info(enum field f)
 {
-	return &fields[(unsigned)f < FIELDS ? f : F_NONE];
+	return &schema_fields[(unsigned)f < FIELDS ? f : F_NONE];
 }
 
 const char *kind_name(enum kind k)
@@ -87,20 +86,11 @@ enum kind kind_find(const char *name, size_t n)
 	return KIND_UNKNOWN;
 }
 
-int field_place(enum kind k, int expected, const char *name, size_t n)
-{
-	int first = kind_first(k), count = kind_fields(k), f = first + expected;
-	if (expected < count && lengths[f] == n && memcmp(fields[f].name, name, n) == 0)
-		return expected;
-	f = (int)field_find(k, name, n);
-	return f == F_NONE ? -1 : f - first;
-}
-
 enum field field_find(enum kind k, const char *name, size_t n)
 {
 	int first = kind_first(k), end = first + kind_fields(k);
 	for (int f = first; f < end; f++)
-		if (lengths[f] == n && memcmp(fields[f].name, name, n) == 0)
+		if (schema_lengths[f] == n && memcmp(schema_fields[f].name, name, n) == 0)
 			return (enum field)f;
 	return F_NONE;
 }
