@@ -188,7 +188,7 @@ static void check_footer(struct check *c, const unsigned char hash[32])
 		report(c, LEDGER_CHAIN, at, h->size, "the footer was written for offset %lld", (long long)h->offset);
 	else if (c->damaged)
 		return; /* told already */
-	else if (h->sequence != c->sequence + 1)
+	else if ((uint64_t)h->sequence != (uint64_t)c->sequence + 1)
 		report(c, LEDGER_CHAIN, at, h->size, "append %lld follows append %lld", (long long)h->sequence, (long long)c->sequence);
 	else if (h->length != at - c->begin)
 		report(c, LEDGER_CHAIN, at, h->size, "the footer says %lld bytes, the append has %lld", (long long)h->length, (long long)(at - c->begin));

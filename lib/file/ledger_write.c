@@ -349,7 +349,7 @@ static int commit_locked(struct ledger_writer *l, int fd, struct ledger_receipt 
 	if (fresh)
 		code = start_empty(&t, header);
 	memcpy(r.file, t.file, 16);
-	r.sequence = t.sequence + 1;
+	r.sequence = (int64_t)((uint64_t)t.sequence + 1);
 	r.end = t.end + (int64_t)l->members.n + FOOTER_SIZE;
 	if (code == 0)
 		code = footer_write(&r, t.hash, l->members.p, l->members.n, footer);

@@ -294,7 +294,7 @@ static void count_steps(struct summary_row *r, int64_t count, int64_t last, doub
 	if (last > r->updates)
 		r->updates = last;
 	if (!r->has_end && r->step_seconds > 0 && r->effective_batch > 0)
-		r->examples_per_second = (double)(r->steps * r->effective_batch) / r->step_seconds;
+		r->examples_per_second = (double)r->steps * (double)r->effective_batch / r->step_seconds;
 }
 
 static void see_step(struct summary_row *r, const struct view *v)

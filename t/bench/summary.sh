@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# summary.sh - `ledger summary` over a million step records of 40 runs, against jq and mlr on JSON Lines and
+# CSV, and against sqlite3's query on an imported table. Each does the same: per run the number of steps, the last update,
+# the last loss and the time. Goals: 50 times jq, not slower than sqlite3's query.
+set -eu
+cd "$(dirname "$0")/../.."
+build=$(cd "${PILOT_BUILD:-build}" && pwd)
+PATH=$build/bin:$PATH
+python=${PILOT_PYTHON:-/usr/bin/python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+steps=${PILOT_BENCH_STEPS:-1000000}
+runs=40
+
+echo "making $steps step records ..." >&2
+"$python" t/stream.py --runs $runs --steps $((steps / runs)) --eval-every 500 >"$work/stream"
+ledger append "$work/x.ledger" <"$work/stream"
+ledger show -j "$work/x.ledger" >"$work/x.jsonl"
+jq -r 'select(.kind == "step") | [.run, .t, .update, .examples, .loss, .seconds] | @csv' "$work/x.jsonl" >"$work/x.csv"
+
+# best COMMAND...: the least of three times, in seconds, after one that warms the caches
+best() {
+	local least='' a b s
+	for _ in 1 2 3; do
+		a=$EPOCHREALTIME
+		"$@" >"$work/out"
+		b=$EPOCHREALTIME
+		s=$(awk -v a="$a" -v b="$b" 'BEGIN { printf "%.4f", b - a }')
+		least=$(awk -v s="$s" -v l="${least:-1e9}" 'BEGIN { print (s < l ? s : l) }')
+	done
+	echo "$least"
+}
+once() {
+	local a=$EPOCHREALTIME
+	"$@" >"$work/out"
+	awk -v a="$a" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.4f\n", b - a }'
+}
+of_jq() { jq -n -c 'reduce (inputs | select(.kind == "step")) as $r ({}; .[$r.run] |= {n: (.n + 1), update: $r.update, loss: $r.loss, seconds: (.seconds + $r.seconds)})' "$work/x.jsonl"; }
+of_mlr() { mlr --icsv --implicit-csv-header --ojson stats1 -a count,max,sum -f 3,5,6 -g 1 "$work/x.csv"; }
+of_sqlite() { sqlite3 "$work/x.db" 'SELECT run, count(*), max("update"), loss, sum(seconds) FROM step GROUP BY run;'; }
+
+s=$(best ledger summary "$work/x.ledger")
+[ "$(ledger summary -j "$work/x.ledger" | jq -s 'map(.updates) | add')" = "$steps" ]
+p=$(best ledger summary "$work/stream")
+printf 'ledger summary over %d step records: %s s from the ledger (%.1f MB), %s s from the plain stream (%.1f MB)\n' "$steps" "$s" \
+	"$(awk -v n="$(stat -c %s "$work/x.ledger")" 'BEGIN { print n / 1e6 }')" "$p" "$(awk -v n="$(stat -c %s "$work/stream")" 'BEGIN { print n / 1e6 }')"
+against() { awk -v w="$1" -v t="$2" -v s="$s" -v g="$3" 'BEGIN { printf "  %-28s %8.3f s: ledger summary is %.1f times as fast%s\n", w, t, t / s, g }'; }
+against "jq on JSON Lines" "$(once of_jq)" " (goal: 50)"
+if command -v mlr >/dev/null; then against "mlr on CSV" "$(once of_mlr)" ""; fi
+if command -v sqlite3 >/dev/null; then
+	import=$(once sqlite3 "$work/x.db" -cmd 'CREATE TABLE step(run TEXT, t TEXT, "update" INT, examples INT, loss REAL, seconds REAL);' '.mode csv' ".import $work/x.csv step")
+	against "sqlite3, the query alone" "$(best of_sqlite)" " (goal: not slower), after $import s of import"
+fi
+if [ -x /usr/bin/time ]; then
+	/usr/bin/time -f %M -o "$work/kb" ledger summary "$work/x.ledger" >/dev/null
+	awk -v kb="$(tail -1 "$work/kb")" 'BEGIN { printf "  resident at the peak: %.1f MB\n", kb / 1e3 }'
+fi
+a=$(once ledger show -t --last "$work/x.ledger")
+echo "ledger show -t --last: $a s"
