@@ -116,7 +116,7 @@ void watch_see(struct watch *r, const struct view *v); /* the rules look at it, 
 void watch_ended(struct watch *r); /* keeps only what a replay needs */
 void watch_free(struct watch *r);
 
-/* ---- rules-run.c: checks that need more than one field or more than one record ----
+/* ---- rules-run.c, rules-update.c, rules-state.c: checks that need more than one field or record ----
  * Each writes what it saw into say: evidence if it holds, the reason if not. */
 
 typedef enum rule_state rule_check(struct watch *r, const struct view *v, char *say, size_t n);
@@ -124,6 +124,10 @@ rule_check check_output, check_fresh_loss, check_logged_loss, check_rate, check_
 rule_check check_skipped, check_step_time, check_plan, check_expected, check_eval, check_save, check_restored, check_resumed;
 rule_check check_end_finite, check_end_norms, check_end_rate, check_end_updates, check_end_windows, check_end_orders, check_end_clock, check_end_peak;
 rule_check check_end_evals, check_end_saves, check_stale, check_gradient, check_trainable;
+
+bool rule_near(double a, double b, double share, double least); /* |a - b| within a share of the larger, or least */
+bool rule_skipped(const struct view *step);
+const char *rule_text(double x, char out[32]); /* as JSON shows it */
 
 /* ---- judge-file.c: what lies on disk ---- */
 

@@ -7,23 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "judge.h"
-
-enum {
-	EPOCH = 4,  /* updates in an epoch of the short training set */
-	STOP_1 = 6, /* in the middle of the second epoch, after a validation */
-	STOP_2 = 12, /* at an epoch's end; the resumed run is resumed there once more */
-	VAL_EVERY = 5,
-};
-
-struct replay {
-	struct watch *run, *into;
-	const struct judge_settings *settings;
-	struct config config; /* the run's */
-	char dir[4096];
-	double until;
-	int *files;
-};
+#include "replay.h"
 
 static void progress(const struct replay *x, const char *what)
 {
@@ -34,84 +18,9 @@ static void progress(const struct replay *x, const char *what)
 		x->settings->progress(line);
 }
 
-/* ---- settings of an arm ---- */
+/* ---- an arm ---- */
 
-static int set_text(struct config *c, enum option o, const char *value, struct why *w)
-{
-	int rc = config_set(c, o, value, w);
-
-	if (!*value)
-		c->given[o / 64] &= ~(UINT64_C(1) << o % 64);
-	return rc;
-}
-
-static int set_number(struct config *c, enum option o, int64_t value, struct why *w)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "%lld", (long long)value);
-	return config_set(c, o, text, w);
-}
-
-static int64_t tail_of(int64_t effective)
-{
-	return effective > 1 ? (effective + 1) / 2 : 0;
-}
-
-/* Few enough examples for epochs of EPOCH updates, the last window incomplete where it can be. */
-static int64_t short_training(const struct config *c)
-{
-	int64_t effective = c->micro_batch * c->accum, tail = tail_of(effective), n;
-
-	if (!strcmp(c->last_window, "keep") && tail)
-		n = (EPOCH - 1) * effective + tail;
-	else
-		n = EPOCH * effective + tail;
-	return c->overfit > 0 && c->overfit < n ? c->overfit : n;
-}
-
-static int64_t val_micro(const struct config *c)
-{
-	return c->val_micro_batch > 0 ? c->val_micro_batch : c->micro_batch;
-}
-
-static int set_all(struct config *c, const struct replay *x, int64_t stop, int64_t val_every, const char *dir, const char *weights, struct why *w)
-{
-	const struct { enum option o; int64_t value; } number[] = {
-		{ O_overfit, short_training(c) },
-		{ O_examples, 0 },
-		{ O_updates, x->run->planned_updates > stop ? x->run->planned_updates : stop },
-		{ O_val_every, val_every },
-		{ O_val_length, 0 },
-		{ O_val_examples, c->val_examples > 0 && c->val_examples < 2 * val_micro(c) + 1 ? c->val_examples : 2 * val_micro(c) + 1 },
-		{ O_save_every, *dir ? STOP_1 : 0 },
-		{ O_keep, 0 },
-	};
-	char rule[64];
-	int rc = config_set(c, O_epochs, "0", w);
-
-	for (size_t i = 0; i < sizeof number / sizeof *number && !rc; i++)
-		rc = set_number(c, number[i].o, number[i].value, w);
-	snprintf(rule, sizeof rule, "update=%lld", (long long)stop);
-	if (rc || (rc = set_text(c, O_stop, rule, w)) || (rc = set_text(c, O_resume, "", w)) || (rc = set_text(c, O_save, dir, w)))
-		return rc;
-	return weights ? set_text(c, O_weights, weights, w) : 0;
-}
-
-/* The run's settings over a short training set, up to the update `stop`; saves to dir, or to nowhere. */
-static int arm_settings(struct config *c, const struct replay *x, int64_t stop, int64_t val_every, const char *dir, const char *weights, struct why *w)
-{
-	int rc;
-
-	if (config_copy(c, &x->config) < 0)
-		return why_set(w, EX_OSERR, "replay: no memory");
-	rc = set_all(c, x, stop, val_every, dir, weights, w);
-	if (rc < 0)
-		config_free(c);
-	return rc;
-}
-
-static int run_config(struct replay *x, struct arm *a, const struct config *c, struct why *w)
+int replay_config(struct replay *x, struct arm *a, const struct config *c, struct why *w)
 {
 	struct rec q = { 0 };
 	int rc;
@@ -207,121 +116,29 @@ static int resume_twice(struct replay *x, const struct arm *a, const char *file,
 	return rc;
 }
 
-/* ---- C and D ---- */
-
-static int64_t least_factor(int64_t n)
-{
-	for (int64_t p = 2; p * p <= n; p++)
-		if (n % p == 0)
-			return p;
-	return n;
-}
-
-/* A window whose last micro-batch is smaller than the others: what is averaged by micro-batch shows. */
-static int64_t unequal(const struct config *c)
-{
-	int64_t n = c->micro_batch * c->accum - c->micro_batch / 2;
-
-	if (strcmp(c->last_window, "keep") || c->accum < 2 || c->micro_batch < 2 || n > c->overfit)
-		return c->overfit;
-	return n;
-}
-
-/* Rows of a window's last pass. */
-static int64_t last_pass(int64_t rows, int64_t micro)
-{
-	return rows % micro ? rows % micro : micro;
-}
-
-/* Smaller passes, whose last one is not the same rows as now: else what is overwritten would not show. */
-static int64_t smaller(const struct config *c)
-{
-	int64_t rows = unequal(c), whole = c->micro_batch * c->accum;
-
-	if (rows > whole)
-		rows = whole;
-	for (int64_t m = c->micro_batch - 1; m > 1; m--)
-		if (c->micro_batch % m == 0 && last_pass(rows, m) != last_pass(rows, c->micro_batch))
-			return m;
-	return 1;
-}
-
-/* The same update in fewer passes, or in more where those do not fit; the same validation in other batches. */
-static int cut_otherwise(struct config *c, bool fewer, struct why *w)
-{
-	int64_t whole = c->micro_batch * c->accum, micro = c->micro_batch, v = val_micro(c);
-	int rc = 0;
-
-	if (c->accum > 1)
-		micro = fewer ? micro * least_factor(c->accum) : smaller(c);
-	if ((rc = set_number(c, O_micro_batch, micro, w)) || (rc = set_number(c, O_accum, whole / micro, w)))
-		return rc;
-	return set_number(c, O_val_micro_batch, v > 1 ? v / 2 : 2, w);
-}
-
-static void compare_splits(struct replay *x, const struct arm *c, const struct arm *d, const struct config *other)
-{
-	char say[300];
-	int rc;
-
-	if (x->config.accum > 1 && split_differs(c, d, say, sizeof say))
-		find_fail(x->into, G_BACKWARD, "how the loss is normalised over an update, and what accumulates gradients", "the same update as %lld passes of %lld and as %lld of %lld: %s", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch, say);
-	else if (x->config.accum > 1)
-		find_say(x->into, G_BACKWARD, "the same gradient norm as %lld passes of %lld and as %lld of %lld", (long long)x->config.accum, (long long)x->config.micro_batch, (long long)other->accum, (long long)other->micro_batch);
-	if (split_differs(c, d, say, sizeof say))
-		return; /* what is validated then is not the same */
-	rc = split_eval_differs(c, d, say, sizeof say);
-	if (rc > 0)
-		find_fail(x->into, G_VALIDATE, "a mean of means", "the same validation in batches of %lld and of %lld: %s", (long long)val_micro(&x->config), (long long)other->val_micro_batch, say);
-	else if (rc == 0)
-		find_say(x->into, G_VALIDATE, "the same loss in batches of %lld and of %lld", (long long)val_micro(&x->config), (long long)other->val_micro_batch);
-}
-
-static int try_split(struct replay *x, const struct arm *c, const struct config *cold, bool fewer)
-{
-	struct arm d = { .name = "cut otherwise" };
-	struct config other;
-	struct why w = { 0 };
-	int rc = config_copy(&other, cold);
-
-	if (rc < 0)
-		return rc;
-	rc = cut_otherwise(&other, fewer, &w);
-	if (!rc)
-		rc = run_config(x, &d, &other, &w);
-	if (!rc)
-		compare_splits(x, c, &d, &other);
-	arm_free(&d);
-	config_free(&other);
-	return rc;
-}
-
-/* Where D cannot run nothing is claimed. */
-static void run_split(struct replay *x, const struct arm *c, const struct config *cold)
-{
-	if (try_split(x, c, cold, true) == 1)
-		(void)!try_split(x, c, cold, false);
-}
+/* ---- C ---- */
 
 static int cold_start(struct replay *x, const struct arm *a, const char *file, int64_t k, bool split, char *say, size_t n)
 {
 	struct arm c = { .name = "a cold start" };
 	struct config cold;
 	struct why w = { 0 };
-	int rc = arm_settings(&cold, x, 1, 1, "", file, &w);
+	int rc = settings_short(&cold, x, &(struct cut){ 1, 1, "", file }, &w);
 
-	if (rc < 0 || (rc = set_number(&cold, O_overfit, unequal(&cold), &w)) < 0) {
+	if (rc < 0) {
 		lacks(x, &c, rc, &w);
 		return rc;
 	}
-	rc = run_config(x, &c, &cold, &w);
+	rc = settings_unequal(&cold, &w);
+	if (rc == 0)
+		rc = replay_config(x, &c, &cold, &w);
 	if (rc)
 		lacks(x, &c, rc, &w);
 	else if (!cold_differs(a, k + 1, &c, say, n)) {
 		find_lack(x->into, G_RESUME, "%s: the trajectory proves nothing", say);
 		rc = 1;
 	} else if (split) {
-		run_split(x, &c, &cold);
+		replay_split(x, &c, &cold);
 	}
 	arm_free(&c);
 	config_free(&cold);
@@ -392,7 +209,7 @@ static const char *place(const struct replay *x, int64_t update)
 {
 	struct order o = x->run->order;
 
-	o.examples = short_training(&x->config) < x->run->train_examples ? short_training(&x->config) : x->run->train_examples;
+	o.examples = settings_examples(&x->config) < x->run->train_examples ? settings_examples(&x->config) : x->run->train_examples;
 	int64_t per_epoch = o.examples > 0 && o.micro_batch > 0 ? order_updates_per_epoch(&o) : 0;
 
 	if (per_epoch < 1)
@@ -441,12 +258,12 @@ static void short_run(struct replay *x)
 	int rc;
 
 	snprintf(dir, sizeof dir, "%s/a", x->dir);
-	rc = arm_settings(&c, x, end, VAL_EVERY, dir, NULL, &w);
+	rc = settings_short(&c, x, &(struct cut){ end, VAL_EVERY, dir, NULL }, &w);
 	if (rc < 0) {
 		lacks(x, &a, rc, &w);
 		return;
 	}
-	rc = run_config(x, &a, &c, &w);
+	rc = replay_config(x, &a, &c, &w);
 	if (rc)
 		lacks(x, &a, rc, &w);
 	else {
