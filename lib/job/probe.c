@@ -11,7 +11,7 @@
 #include "probe.h"
 
 enum { ROUNDS = 3 };
-static const double search_seconds = 0.15;  /* what a trial of the search aims at */
+static const double search_seconds = 0.08;  /* what a trial of the search aims at */
 static const double precise = 0.03;         /* half of the 95 % interval over the median */
 static const int64_t least_reserve = 512 << 20;
 
@@ -168,7 +168,7 @@ static int search_trial(struct probe *p, struct trial *t, int64_t size, struct w
 	if (trial_init(t, p, p->search.hi ? "exact" : "search", size) < 0)
 		return why_set(w, EX_OSERR, "try micro-batch %lld: out of memory", (long long)size);
 	t->whole = true;
-	int64_t n = probe_fill(search_seconds, probe_expect(p, size), 3, 12);
+	int64_t n = probe_fill(search_seconds, probe_expect(p, size), 3, 8);
 	int64_t accum = c->accum > 1 && (!p->train_examples || 2 * size <= p->train_examples) ? 2 : 1;
 	trial_int(t, O_accum, accum);
 	trial_str(t, O_last_window, "drop");

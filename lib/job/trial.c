@@ -215,7 +215,7 @@ static void judge_end(struct trial *t)
 {
 	char said[sizeof t->why];
 	memcpy(said, t->why, sizeof said);
-	if (!strcmp(t->status, "stopped") && *t->config.stop && t->full > 0)
+	if (!strcmp(t->status, "stopped") && *t->config.stop && t->full == t->applied)
 		judge(t, TRIAL_FITS, "%s", ""); /* by the rule that it was given; the evidence came before */
 	else if (!strcmp(t->status, "done"))
 		judge_done(t);
@@ -341,7 +341,8 @@ static int bury(struct probe *p, struct trial *t, const char *role, const char *
 		keep_stderr(t, p->drive);
 	}
 	fire(p);
-	return close_run(p, t, role, request, w);
+	int k = close_run(p, t, role, request, w);
+	return r == -EX_OSERR || r == -EX_IOERR ? r : k; /* no trainer's fault */
 }
 
 /* A run that was refused ended as `error`; which kind of error is its trainer's exit status. */
@@ -450,7 +451,7 @@ int trial_write(struct probe *p, const struct trial *t, const struct timing *tim
 	if (timing && timing->n)
 		write_times(r, timing);
 	rec_num(r, F_trial_seconds, t->seconds);
-	if (t->line_count)
+	if (t->line_count && t->verdict != TRIAL_OOM) /* that one's end record says it all */
 		rec_strs(r, F_trial_stderr, t->lines, t->line_count);
 	return out_rec(p->out, r, w);
 }
