@@ -147,3 +147,15 @@ stops() {
 	exits 0
 	run ! pgrep -f '^sleep 987$'
 }
+
+@test "other programs on the processors are named" {
+	local spinners=() p
+	for ((p = 0; p < $(nproc); p++)); do
+		bash -c 'while :; do :; done' 3>&- &
+		spinners+=($!)
+	done
+	FAKE_T0=20000 probe --memory 1400000 --seconds 0.6s
+	kill "${spinners[@]}"
+	exits 0
+	is "$(of probe .why)" "~ other programs took [0-9]+ % of the processors" "why"
+}

@@ -13,6 +13,7 @@
 enum { ROUNDS = 3 };
 static const double search_seconds = 0.08;  /* what a trial of the search aims at */
 static const double precise = 0.03;         /* half of the 95 % interval over the median */
+static const double crowded = 0.1;          /* share of the processors from which others are named */
 static const int64_t least_reserve = 512 << 20;
 
 /* ---- its folder ---- */
@@ -391,6 +392,9 @@ static int speed_sizes(struct probe *p, struct why *w)
 
 static void take_stock(struct probe *p)
 {
+	double others = busy_others(&p->busy);
+	if (others > crowded && p->timings)
+		probe_remark(p, "other programs took %.0f %% of the processors: speeds are of what they left", others * 100);
 	if (stop_wanted()) {
 		p->status = "stopped";
 		probe_remark(p, "asked to stop");
@@ -435,6 +439,7 @@ int probe_run(const struct probe_settings *set, struct out *o, struct why *warn,
 	p->set = set;
 	p->out = o;
 	p->began = clock_seconds();
+	busy_begin(&p->busy);
 	ulid_new(p->id);
 	set_budget(p);
 	search_init(&p->search, set->max > 0 ? set->max : INT32_MAX, p->budget);

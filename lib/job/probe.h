@@ -56,6 +56,15 @@ struct timing {
 	double median, low, high, mean; /* seconds, after timing_close */
 };
 
+/* ---- busy.c: other programs on the processors ---- */
+
+struct busy {
+	double began, own, all;
+};
+void busy_begin(struct busy *b);
+/* Share of all processors that went to others since; children that still run count as others. 0 where it cannot be known. */
+double busy_others(const struct busy *b);
+
 /* ---- probe.c: the state of a probe ---- */
 
 enum { PROBE_SIZES = 72 };
@@ -79,6 +88,7 @@ struct probe {
 	int64_t train_examples;
 	char fingerprint[160];
 	int trials;
+	struct busy busy;
 	double began;
 	/* conclusions */
 	const char *status;
