@@ -8,10 +8,10 @@ enum phase { PHASE_LOAD, PHASE_RESUME, PHASE_DATA, PHASE_FORWARD, PHASE_BACKWARD
 
 /* One phase of one update: several passes are summed. */
 struct measure {
-	bool begun;
+	bool begun, ended;
 	double since, seconds;
 	int64_t baseline, passes, examples, update;
-	struct dev_memory memory; /* at its end; peaks are the highest of its passes */
+	struct dev_memory memory; /* when its first pass ended; peaks are the highest of all its passes */
 };
 
 /* Facts of an update's phases, gathered while it runs. */

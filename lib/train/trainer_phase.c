@@ -70,7 +70,7 @@ void tr_phase_begin(struct trainer *t, enum phase p)
 void tr_phase_end(struct trainer *t, enum phase p, int64_t examples)
 {
 	struct measure *m = &t->measure[p];
-	struct dev_memory now, before = m->memory;
+	struct dev_memory now;
 
 	dev_sync(t->dev);
 	m->seconds += clock_seconds() - m->since;
@@ -79,10 +79,12 @@ void tr_phase_end(struct trainer *t, enum phase p, int64_t examples)
 	if (!with_memory(t, p))
 		return;
 	dev_memory(t->dev, &now);
-	m->memory = now;
-	larger(&m->memory.allocated_peak, before.allocated_peak);
-	larger(&m->memory.reserved_peak, before.reserved_peak);
-	larger(&m->memory.used_peak, before.used_peak);
+	if (!m->ended)
+		m->memory = now;
+	m->ended = true;
+	larger(&m->memory.allocated_peak, now.allocated_peak);
+	larger(&m->memory.reserved_peak, now.reserved_peak);
+	larger(&m->memory.used_peak, now.used_peak);
 	fold(t, p, &now);
 }
 
