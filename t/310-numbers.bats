@@ -30,6 +30,19 @@ setup() {
 	models long wide
 }
 
+@test "gpt: one, two and three threads give the same bits" {
+	requires torch
+	local n
+	models wide
+	for n in 1 2 3; do
+		"$PILOT_BUILD/numbers" model "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out$n" gpt:layers=1,width=384,heads=6 \
+			classes=256 dropout=0.1 threads=$n rows=1,1
+	done
+	cmp "$BATS_TEST_TMPDIR/out1" "$BATS_TEST_TMPDIR/out2"
+	cmp "$BATS_TEST_TMPDIR/out1" "$BATS_TEST_TMPDIR/out3"
+	run ! cmp -s "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/out1" # without dropout
+}
+
 @test "gpt: masked targets, and unequal micro-batches summed to the whole batch's gradient" {
 	requires torch
 	models masked unequal

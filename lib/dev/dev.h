@@ -26,6 +26,9 @@ int dev_open(struct dev **d, const char *name, int64_t budget_bytes, int threads
 void dev_close(struct dev *d); /* d may be NULL */
 const char *dev_name(const struct dev *d);
 const char *dev_blas(const struct dev *d); /* library and kernel of the matrix products */
+/* Repeats a run bit by bit. The cpu does, and for any number of threads: no sum is cut by threads (with a BLAS library
+ * whose own sums do not depend on which rows and columns are asked for; OpenBLAS's do not). Another kind of processor
+ * or another build gives other bits. */
 bool dev_deterministic(const struct dev *d);
 int dev_threads(const struct dev *d);
 void dev_memory(const struct dev *d, struct dev_memory *m);

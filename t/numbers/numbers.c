@@ -4,6 +4,7 @@
  *	numbers model IN OUT SPEC [KEY=VALUE...]   dropout seed freeze threads rows=2,1,... classes
  *	numbers optimizer IN OUT SPEC STEPS
  *	numbers schedule SPEC BASE HORIZON COUNT
+ *	numbers speed SPEC ROWS LENGTH CLASSES UPDATES THREADS   adamw; CLASSES -K: LENGTH features and K classes
  *
  * model: IN holds the weights by name and batch.ids or batch.x, batch.targets (I32, F32); OUT gets grad.NAME,
  * logits, and in the metadata loss and the facts of validation. rows: the micro-batches that the batch is cut into.
@@ -322,6 +323,94 @@ static int run_schedule(char **arg)
 	return 0;
 }
 
+/* ---- speed ---- */
+
+static struct batch random_batch(int64_t rows, int64_t length, int64_t classes, bool sequence)
+{
+	struct batch b = { .rows = rows, .length = length };
+	int64_t n = rows * length, targets = sequence ? n : rows;
+
+	b.ids = sequence ? room(n * (int64_t)sizeof *b.ids) : NULL;
+	b.x = sequence ? NULL : room(n * (int64_t)sizeof *b.x);
+	b.targets = room(targets * (int64_t)sizeof *b.targets);
+	b.key = room(rows * (int64_t)sizeof *b.key);
+	for (int64_t i = 0; i < n; i++)
+		if (sequence)
+			b.ids[i] = (int32_t)(rand_bits(1, RAND_TEST, (uint64_t)i, 0) % (uint64_t)classes);
+		else
+			b.x[i] = (float)rand_normal(1, RAND_TEST, (uint64_t)i, 0);
+	for (int64_t i = 0; i < targets; i++)
+		b.targets[i] = (int32_t)(rand_bits(1, RAND_TEST, (uint64_t)i, 1) % (uint64_t)classes);
+	return b;
+}
+
+/* Seconds of one update and of its parts. */
+struct lap {
+	double forward, backward, update, whole;
+};
+
+static int by_whole(const void *a, const void *b)
+{
+	const struct lap *x = a, *y = b;
+
+	return (x->whole > y->whole) - (x->whole < y->whole);
+}
+
+static struct lap one_update(struct model *m, struct optim *o, struct dev *d, const struct batch *b, int64_t positions)
+{
+	struct param *p;
+	int n = model_params(m, &p);
+	double t[4] = { clock_seconds() };
+	struct forward f;
+
+	model_zero_gradients(m);
+	model_put(m, b, true);
+	model_forward(m, true, false, &f);
+	t[1] = clock_seconds();
+	model_backward(m, 1.0 / (double)positions);
+	t[2] = clock_seconds();
+	need(optim_take(o, d, p, n, "update", &why));
+	optim_step(o, d, p, n, 1e-4, 1);
+	t[3] = clock_seconds();
+	return (struct lap){ t[1] - t[0], t[2] - t[1], t[3] - t[2], t[3] - t[0] };
+}
+
+static int run_speed(char **arg)
+{
+	int64_t rows = atoll(arg[1]), length = atoll(arg[2]), classes = atoll(arg[3]), updates = atoll(arg[4]);
+	bool sequence = classes > 0;
+	struct data_facts facts = { .sequence = sequence, .classes = llabs(classes), .features = sequence ? 0 : length, .length = length };
+	struct batch b = random_batch(rows, length, llabs(classes), sequence);
+	struct lap *lap = room(updates * (int64_t)sizeof *lap), *middle = lap + updates / 2;
+	struct dev_memory memory;
+	struct model *m;
+	struct optim *o;
+	struct dev *d;
+
+	need(dev_open(&d, "cpu", 0, atoi(arg[5]), &why));
+	need(optim_new(&o, "adamw", &why));
+	need(model_new(&m, arg[0], &facts, length, 0, "", 1, d, &why));
+	for (enum part part = PART_LOAD; part <= PART_BACKWARD; part++)
+		need(model_take(m, part, rows, length, "test", &why));
+	model_init(m);
+	one_update(m, o, d, &b, rows * (sequence ? length : 1));
+	for (int64_t i = 0; i < updates; i++)
+		lap[i] = one_update(m, o, d, &b, rows * (sequence ? length : 1));
+	qsort(lap, (size_t)updates, sizeof *lap, by_whole);
+	dev_memory(d, &memory);
+	printf("{\"seconds\": %.9g, \"best\": %.9g, \"forward\": %.9g, \"backward\": %.9g, \"update\": %.9g, \"allocated\": %lld, \"resident\": %lld}\n", middle->whole, lap->whole,
+		middle->forward, middle->backward, middle->update, (long long)memory.allocated_peak, (long long)host_rss_peak());
+	model_free(m);
+	optim_free(o, d);
+	dev_close(d);
+	free(lap);
+	free(b.ids);
+	free(b.x);
+	free(b.targets);
+	free(b.key);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc >= 5 && !strcmp(argv[1], "model"))
@@ -330,6 +419,8 @@ int main(int argc, char **argv)
 		return run_optimizer(argv + 2);
 	if (argc == 6 && !strcmp(argv[1], "schedule"))
 		return run_schedule(argv + 2);
+	if (argc == 8 && !strcmp(argv[1], "speed"))
+		return run_speed(argv + 2);
 	fprintf(stderr, "numbers: see the head of numbers.c\n");
 	return EX_USAGE;
 }
