@@ -94,23 +94,15 @@ enum rule_state check_step_time(struct watch *r, const struct view *v, char *say
 	return RULE_BROKEN;
 }
 
-/* Bytes that the plan has for the phase; -1: it has none. The passes of an update take turns, so that the
- * counter after a phase's last pass holds what the phases behind it took in the first. */
+/* Bytes that the plan has for the phase; -1: it has none. */
 static int64_t planned(const struct watch *r, const struct view *v)
 {
 	static const enum gate_phase phase[6] = { G_LOAD, G_DATA, G_FORWARD, G_BACKWARD, G_UPDATE, G_VALIDATE };
-	int64_t passes = 1, sum;
-	int i = 0;
 
-	while (i < 6 && !view_is(v, F(phase), gate_phase_name(phase[i])))
-		i++;
-	if (i == 6 || r->plan[i] < 0)
-		return -1;
-	sum = r->plan[i];
-	view_int(v, F(passes), &passes);
-	for (int k = i + 1; passes > 1 && (i == 1 || i == 2) && k <= 3; k++)
-		sum += r->plan[k];
-	return sum;
+	for (int i = 0; i < 6; i++)
+		if (view_is(v, F(phase), gate_phase_name(phase[i])))
+			return r->plan[i];
+	return -1;
 }
 
 /* What a phase took equals what was planned before the first allocation. */
