@@ -52,7 +52,7 @@ requires() {
 		sanitizers) [[ -x $PILOT_ROOT/build-san/bin/ledger ]] || skip "not built with sanitizers" ;;
 		root) [[ $EUID == 0 ]] || skip "needs root" ;;
 		tmpfs) _can_mount || skip "cannot mount a tmpfs here" ;;
-		tty) command -v script >/dev/null || skip "script(1) is not installed" ;;
+		tty) script -qec true /dev/null </dev/null >/dev/null 2>&1 || skip "script(1) makes no terminal here" ;;
 		repository) git -C "$PILOT_ROOT" rev-parse HEAD >/dev/null 2>&1 || skip "not a git checkout" ;;
 		sqlite3 | jq | mlr | mandoc | strace | cppcheck | shellcheck | man | git | gzip | ldd | ps | clang | gdb)
 			command -v "$thing" >/dev/null || skip "$thing is not installed" ;;

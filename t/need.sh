@@ -98,6 +98,8 @@ need_list() {
 		bible-kjv|command -v bible|real text
 		bible-kjv-text|bible -f gen1:1|real text
 		dataset-fashion-mnist|test -e /usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz|real images
+		strace|command -v strace|tests of what is read and synced
+		time|test -x /usr/bin/time|tests of memory
 		miller|command -v mlr|bench
 		sqlite3|command -v sqlite3|bench
 		cppcheck|command -v cppcheck|lint
