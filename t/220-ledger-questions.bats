@@ -209,6 +209,28 @@ three() {
 	done
 }
 
+@test "a reader that goes away ends show by SIGPIPE, without a word" {
+	stream --steps 3000 --eval-every 0 >a
+	ledger append x.ledger <a
+	for form in "-t --steps" -j --msgpack; do
+		run -0 bash -c "ledger show $form x.ledger 2>err | head -c 5 >/dev/null; echo \${PIPESTATUS[0]}"
+		is "$output" 141 "$form"
+		[[ ! -s err ]]
+	done
+}
+
+@test "output that cannot be written is 74" {
+	stream --steps 30 >a
+	ledger append x.ledger <a
+	for c in "show -t" "show -j" summary "summary -j" verify; do
+		run -74 bash -c "ledger $c x.ledger >/dev/full"
+		is "$output" "~ standard output: No space left on device" "$c"
+	done
+	run -74 bash -c "ledger append --receipt x.ledger <a >/dev/full"
+	run -74 bash -c "ledger append --pass x.ledger <a >/dev/full"
+	same_as x.ledger a a a
+}
+
 # ---- verify, recover, merge ----
 
 @test "verify -j is JSON; several files; 66 for none, 65 for what is no ledger" {

@@ -117,9 +117,9 @@ static int merge(const char *out, char **in, int n)
 		cmd_warn(&w);
 		return w.code;
 	}
-	for (int i = 0; i < n && (status == 0 || status == EX_DATAERR); i++)
+	for (int i = 0; i < n && (status == 0 || status == EX_DATAERR) && !stop_wanted(); i++)
 		status = code_worst(status, merge_one(&m, in[i]));
-	if (status == 0 || status == EX_DATAERR) {
+	if ((status == 0 || status == EX_DATAERR) && !stop_wanted()) {
 		if (fresh_commit(&m.out, &w) < 0) {
 			cmd_warn(&w);
 			status = code_worst(status, w.code);

@@ -145,10 +145,11 @@ int operand_read(struct operand *o, const struct reading *r)
 	struct why w;
 	struct view v;
 
-	while ((what = ledger_next(o->l, &v, &w)) > 0 && code == 0)
+	/* told to stop: a file can be left, a stream's writers upstream are told as well, and end it */
+	while ((what = ledger_next(o->l, &v, &w)) > 0 && code == 0 && !(stop_wanted() && ledger_is(o->l)))
 		code = see_next(o, r, what, &v, b, &status, &w);
 	if (what < 0 || code < 0) {
-		if (!r->quiet || code < 0)
+		if ((!r->quiet || code < 0) && !stop_wanted())
 			cmd_warn(&w);
 		status = code_worst(status, w.code);
 	} else if (b && brackets_check(b, o->name, &w) < 0) {

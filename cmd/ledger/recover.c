@@ -56,7 +56,7 @@ static int copy(struct recover *r, struct why *w)
 	struct view v;
 	int what, code = 0;
 
-	while (code == 0 && (what = ledger_next(r->l, &v, w)) != LEDGER_END) {
+	while (code == 0 && !stop_wanted() && (what = ledger_next(r->l, &v, w)) != LEDGER_END) {
 		if (what < 0)
 			return what;
 		if (what == LEDGER_FAULT)
@@ -97,7 +97,7 @@ static int recover(const char *in, const char *out)
 		code = ledger_open_damaged(&r.l, in, &w);
 	if (code == 0)
 		code = copy(&r, &w);
-	if (code == 0)
+	if (code == 0 && !stop_wanted())
 		code = finish(&r, out, &w);
 	ledger_close(r.l);
 	fresh_abandon(&r.out);

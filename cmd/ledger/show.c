@@ -33,6 +33,14 @@ struct show {
 	struct buf text;
 };
 
+/* A reader that has gone away is no error to tell. */
+static int wrote(struct show *s, int r)
+{
+	if (r < 0 && out_broken(s->out))
+		stop_request(SIGPIPE);
+	return r;
+}
+
 /* ---- a stream: records in their order ---- */
 
 static int pass(void *ctx, const struct view *v, struct why *w)
@@ -41,13 +49,15 @@ static int pass(void *ctx, const struct view *v, struct why *w)
 	char owner[ULID_SIZE], run[ULID_SIZE];
 
 	if (!pick_any(&s->pick))
-		return out_view(s->out, v, w);
+		return wrote(s, out_view(s->out, v, w));
 	summary_owner(s->summary, v, owner);
 	view_run(v, run);
 	if (!*owner || (!ids_find(&s->rows, owner) && !ids_find(&s->runs, run)))
 		return 0;
-	return out_view(s->out, v, w);
+	return wrote(s, out_view(s->out, v, w));
 }
+
+/* ---- the first pass ---- */
 
 static int count(void *ctx, const struct view *v, struct why *w)
 {
@@ -73,15 +83,26 @@ static bool no_steps(void *ctx, const struct ledger_steps *e, int n)
 
 /* ---- text: run by run ---- */
 
+static int put_text(struct show *s, struct why *w)
+{
+	int r = 0;
+
+	if (s->text.n == 0)
+		return 0;
+	if (buf_add(&s->text, "", 1) < 0)
+		r = why_set(w, EX_OSERR, "showing: out of memory");
+	else
+		r = wrote(s, out_text(s->out, (const char *)s->text.p, w));
+	s->text.n = 0;
+	return r;
+}
+
 static int tell(void *ctx, const struct view *v, struct why *w)
 {
 	struct show *s = ctx;
 	int r = story_tell(s->story, v, &s->text, w);
 
-	if (r == 0 && s->text.n && fwrite(s->text.p, 1, s->text.n, stdout) != s->text.n)
-		r = why_errno(w, EX_IOERR, "writing: standard output");
-	s->text.n = 0;
-	return r;
+	return r < 0 ? r : put_text(s, w);
 }
 
 static int tell_steps(void *ctx, const struct ledger_steps *e, struct why *w)
@@ -89,10 +110,7 @@ static int tell_steps(void *ctx, const struct ledger_steps *e, struct why *w)
 	struct show *s = ctx;
 	int r = story_tell_steps(s->story, e, &s->text, w);
 
-	if (r == 0 && s->text.n)
-		fwrite(s->text.p, 1, s->text.n, stdout);
-	s->text.n = 0;
-	return r;
+	return r < 0 ? r : put_text(s, w);
 }
 
 static bool wants(void *ctx, const struct ledger_steps *e, int n)
@@ -122,7 +140,7 @@ static int go_over(struct show *s, struct reading *r, bool again, bool (*want)(v
 		}
 		ledger_skip(o->l, want, s);
 		status = code_worst(status, operand_read(o, r));
-		if (out_broken(s->out) || ferror(stdout))
+		if (out_broken(s->out))
 			break;
 	}
 	return status;
@@ -240,9 +258,7 @@ int do_show(int argc, char **argv)
 	}
 	status = show(&s);
 	if (out_close(s.out, &w) < 0) {
-		if (errno == EPIPE)
-			stop_request(SIGPIPE);
-		else
+		if (!stop_wanted())
 			cmd_warn(&w);
 		status = code_worst(status, EX_IOERR);
 	}

@@ -1,6 +1,7 @@
 /* verify.c - ledger verify: is every byte as it was written, and are the appends of these receipts there? */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -166,6 +167,8 @@ int do_verify(int argc, char **argv)
 	struct cmd c;
 	int opt, status = 0;
 
+	signal(SIGINT, SIG_DFL); /* nothing to save */
+	signal(SIGTERM, SIG_DFL);
 	cmd_options(&c, argc, argv, usage, options, NULL);
 	while ((opt = cmd_next(&c, &value)) >= 0)
 		switch (opt) {

@@ -375,7 +375,7 @@ int ledger_receipt_holds(const char *path, const struct ledger_receipt *r, struc
 	code = tail_find(fd, path, false, NULL, &t, w);
 	if (code == 0 && memcmp(t.file, r->file, 16))
 		code = why_set(w, EX_NO, "verifying: %.300s: append %lld: the receipt is from another ledger", path, (long long)r->sequence);
-	if (code == 0 && (r->end < HEADER_SIZE + FOOTER_SIZE || io_pread(fd, p, sizeof p, r->end - FOOTER_SIZE) != FOOTER_SIZE || !head_read(&h, p, sizeof p, &why) || h.type != HEAD_FOOTER))
+	if (code == 0 && (r->end < HEADER_SIZE + FOOTER_SIZE || io_pread(fd, p, sizeof p, r->end - FOOTER_SIZE) != FOOTER_SIZE || head_read(&h, p, sizeof p, &why) != HEAD_RIGHT || h.type != HEAD_FOOTER))
 		code = why_set(w, EX_NO, "verifying: %.300s: append %lld: no append ends at offset %lld", path, (long long)r->sequence, (long long)r->end);
 	close(fd);
 	if (code == 0 && (h.sequence != r->sequence || memcmp(h.hash, r->hash, 32) || h.records != r->records))

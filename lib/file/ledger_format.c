@@ -147,50 +147,44 @@ static void entry_read(struct ledger_steps *s, const unsigned char *p)
 	s->t.nanoseconds = (int32_t)le32(p + ENTRY_T_NS);
 }
 
-static bool data_read(struct head *h, const unsigned char *p, size_t n, const char **why)
+static enum head_state data_read(struct head *h, const unsigned char *p, size_t n)
 {
 	size_t head;
 
 	h->runs = n > DATA_RUNS ? p[DATA_RUNS] : 0;
 	head = DATA_ENTRIES + (size_t)h->runs * ENTRY_SIZE;
-	*why = "the head is cut";
 	if (n < DATA_ENTRIES || (h->runs <= ENTRY_MAX && n < head))
-		return false;
-	*why = "the head is damaged";
+		return HEAD_CUT;
 	if (h->runs > ENTRY_MAX || le32(p + DATA_CRC) != data_crc(p, h->runs))
-		return false;
+		return HEAD_WRONG;
 	if ((h->type == HEAD_STEPS) != (h->runs > 0) || p[AT_XLEN] + 256u * p[AT_XLEN + 1] != head - AT_SUBFIELD)
-		return false;
+		return HEAD_WRONG;
 	h->size = le32(p + DATA_SIZE);
 	h->records = le32(p + DATA_RECORDS);
 	for (int i = 0; i < h->runs; i++)
 		entry_read(&h->run[i], p + DATA_ENTRIES + i * ENTRY_SIZE);
-	return h->size > (int64_t)head + 8 && h->size <= MEMBER_MAX;
+	return h->size > (int64_t)head + 8 && h->size <= MEMBER_MAX ? HEAD_RIGHT : HEAD_WRONG;
 }
 
-static bool header_read(struct head *h, const unsigned char *p, size_t n, const char **why)
+static enum head_state header_read(struct head *h, const unsigned char *p, size_t n)
 {
 	unsigned char right[HEADER_SIZE];
 
-	*why = "the header is cut";
 	if (n < HEADER_SIZE)
-		return false;
-	*why = "the header is damaged";
+		return HEAD_CUT;
 	h->size = HEADER_SIZE;
 	h->version = p[HEADER_VERSION];
 	memcpy(h->file, p + HEADER_FILE, 16);
 	header_write(h->file, right);
 	right[HEADER_VERSION] = (unsigned char)h->version;
 	put32(right + HEADER_CRC, crc(right, HEADER_CRC));
-	return memcmp(right, p, HEADER_SIZE) == 0;
+	return memcmp(right, p, HEADER_SIZE) ? HEAD_WRONG : HEAD_RIGHT;
 }
 
-static bool footer_read(struct head *h, const unsigned char *p, size_t n, const char **why)
+static enum head_state footer_read(struct head *h, const unsigned char *p, size_t n)
 {
-	*why = "the footer is cut";
 	if (n < FOOTER_SIZE)
-		return false;
-	*why = "the footer is damaged";
+		return HEAD_CUT;
 	h->size = FOOTER_SIZE;
 	memcpy(h->file, p + FOOTER_FILE, 16);
 	h->sequence = (int64_t)le64(p + FOOTER_SEQUENCE);
@@ -199,7 +193,9 @@ static bool footer_read(struct head *h, const unsigned char *p, size_t n, const 
 	h->records = (int64_t)le64(p + FOOTER_RECORDS);
 	h->time = (int64_t)le64(p + FOOTER_TIME);
 	memcpy(h->hash, p + FOOTER_HASH, 32);
-	return le32(p + FOOTER_CRC) == crc(p, FOOTER_CRC) && memcmp(p + FOOTER_BODY, empty_body, sizeof empty_body) == 0;
+	if (le32(p + FOOTER_CRC) != crc(p, FOOTER_CRC) || memcmp(p + FOOTER_BODY, empty_body, sizeof empty_body))
+		return HEAD_WRONG;
+	return HEAD_RIGHT;
 }
 
 bool head_like(const unsigned char *p, size_t n)
@@ -211,24 +207,30 @@ bool head_like(const unsigned char *p, size_t n)
 	return n <= AT_MAGIC || memcmp(p + AT_MAGIC, LEDGER_MAGIC, n < AT_MAGIC + 8 ? n - AT_MAGIC : 8) == 0;
 }
 
-bool head_read(struct head *h, const unsigned char *p, size_t n, const char **why)
+enum head_state head_read(struct head *h, const unsigned char *p, size_t n, const char **why)
 {
+	static const char *const words[][2] = { { "the header is cut", "the header is damaged" }, { "the footer is cut", "the footer is damaged" }, { "the head is cut", "the head is damaged" } };
+	enum head_state state = HEAD_CUT;
+	int what = 2;
+
 	h->type = HEAD_NONE;
 	h->runs = 0;
 	*why = "no member of a ledger";
 	if (!head_like(p, n))
-		return false;
-	*why = "the head is cut";
-	if (n <= AT_TYPE)
-		return false;
-	h->type = p[AT_TYPE];
-	switch (h->type) {
-	case HEAD_HEADER: return header_read(h, p, n, why);
-	case HEAD_FOOTER: return footer_read(h, p, n, why);
-	case HEAD_DATA:
-	case HEAD_STEPS: return data_read(h, p, n, why);
-	default: *why = "the head is damaged"; return false;
+		return HEAD_WRONG;
+	if (n > AT_TYPE) {
+		h->type = p[AT_TYPE];
+		what = h->type == HEAD_HEADER ? 0 : h->type == HEAD_FOOTER ? 1 : 2;
+		switch (h->type) {
+		case HEAD_HEADER: state = header_read(h, p, n); break;
+		case HEAD_FOOTER: state = footer_read(h, p, n); break;
+		case HEAD_DATA:
+		case HEAD_STEPS: state = data_read(h, p, n); break;
+		default: state = HEAD_WRONG; break;
+		}
 	}
+	*why = state == HEAD_RIGHT ? NULL : words[what][state == HEAD_WRONG];
+	return state;
 }
 
 size_t head_search(const unsigned char *p, size_t n, size_t from)
@@ -242,7 +244,7 @@ size_t head_search(const unsigned char *p, size_t n, size_t from)
 		if (!m)
 			return n;
 		at = (size_t)(m - p) - AT_MAGIC;
-		if (head_read(&h, p + at, n - at, &why))
+		if (head_read(&h, p + at, n - at, &why) == HEAD_RIGHT)
 			return at;
 		from = at + 1;
 	}

@@ -89,10 +89,11 @@ int footer_write(struct ledger_receipt *r, const unsigned char prev[32], const u
 int head_room(struct buf *b, int runs) MUST_USE;
 void head_finish(unsigned char *member, size_t size, enum head_type type, int64_t records, const struct ledger_steps *run, int runs);
 
-/* Reads the head of one of our members from its first n bytes (HEAD_MAX, or all there are). True
- * if it is whole and its checksum right; empty members must be right to the last byte. Else why says
- * what is wrong, in words. */
-bool head_read(struct head *h, const unsigned char *p, size_t n, const char **why);
+/* Reads the head of one of our members from its first n bytes (HEAD_MAX, or all there are). It is right
+ * if it is whole and its checksum is; empty members must be right to the last byte. Else why says
+ * what is wrong, in words; cut: it begins like one and goes on behind n. */
+enum head_state { HEAD_RIGHT, HEAD_CUT, HEAD_WRONG };
+enum head_state head_read(struct head *h, const unsigned char *p, size_t n, const char **why);
 /* Do these n bytes begin like one of our members, as far as they go? */
 bool head_like(const unsigned char *p, size_t n);
 /* First place in p where a true head begins, at or after `from`; n if none. */

@@ -17,7 +17,7 @@ static bool footer_at(int fd, const unsigned char file[16], int64_t at, struct h
 	unsigned char p[FOOTER_SIZE];
 	const char *why;
 
-	if (at < HEADER_SIZE || io_pread(fd, p, sizeof p, at) != FOOTER_SIZE || !head_read(h, p, sizeof p, &why))
+	if (at < HEADER_SIZE || io_pread(fd, p, sizeof p, at) != FOOTER_SIZE || head_read(h, p, sizeof p, &why) != HEAD_RIGHT)
 		return false;
 	return h->type == HEAD_FOOTER && memcmp(h->file, file, 16) == 0 && h->offset == at && h->sequence > 0 &&
 	       h->length > 0 && h->length <= at - HEADER_SIZE;
@@ -106,7 +106,7 @@ static int header_at(int fd, const char *path, struct tail *t, struct why *w)
 
 	if (n < 0)
 		return why_errno(w, EX_IOERR, "reading: %.300s: offset 0", path);
-	if (head_read(&h, p, (size_t)n, &why) && h.type == HEAD_HEADER) {
+	if (head_read(&h, p, (size_t)n, &why) == HEAD_RIGHT && h.type == HEAD_HEADER) {
 		if (h.version != LEDGER_VERSION)
 			return why_set(w, EX_DATAERR, "reading: %.300s: format version %d; this program knows %d", path, h.version, LEDGER_VERSION);
 		memcpy(t->file, h.file, 16);

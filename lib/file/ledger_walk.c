@@ -3,7 +3,6 @@
 #include "ledger_format.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { CHUNK = 64 << 10 };
 
@@ -43,8 +42,8 @@ static int64_t search(const struct walk *k, int64_t from)
 	return found;
 }
 
-/* `why` is what is wrong with the head at k->at, of which n bytes are in the window. */
-static int fault(struct walk *k, size_t n, const char *why, struct why *w)
+/* `why` is what is wrong with what is at k->at, of which n bytes are in the window. */
+static int fault(struct walk *k, size_t n, bool cut, const char *why, struct why *w)
 {
 	int64_t next = search(k, k->at + 1);
 	struct ledger_fault *f = &k->fault;
@@ -53,8 +52,8 @@ static int fault(struct walk *k, size_t n, const char *why, struct why *w)
 		return why_set(w, EX_OSERR, "reading the ledger: out of memory");
 	tail_name(f, k->fd, k->at, next - k->at);
 	if (n > AT_TYPE && head_like(k->window, n) && (k->at == 0 || f->kind != LEDGER_FOREIGN)) {
-		f->kind = next == k->end && (strstr(why, "cut")) ? LEDGER_TORN : LEDGER_CHECKSUM;
-		snprintf(f->text, sizeof f->text, "%s%s", why, next < k->end && f->kind == LEDGER_TORN ? ", and another member begins in it" : "");
+		f->kind = cut && next == k->end ? LEDGER_TORN : LEDGER_CHECKSUM;
+		snprintf(f->text, sizeof f->text, "%s%s", why, cut && next < k->end ? ", and another begins inside it" : "");
 	}
 	f->empty = (k->head.type == HEAD_FOOTER || k->head.type == HEAD_HEADER) && f->bytes <= FOOTER_SIZE;
 	f->member = ++k->number;
@@ -66,6 +65,7 @@ static int fault(struct walk *k, size_t n, const char *why, struct why *w)
 int walk_next(struct walk *k, struct why *w)
 {
 	int64_t left = k->end - k->at;
+	enum head_state state;
 	const char *why;
 	ssize_t n;
 
@@ -76,10 +76,11 @@ int walk_next(struct walk *k, struct why *w)
 		return why_errno(w, EX_IOERR, "reading the ledger: offset %lld", (long long)k->at);
 	if (n == 0) /* cut by a writer since we looked */
 		return WALK_END;
-	if (!head_read(&k->head, k->window, (size_t)n, &why))
-		return fault(k, (size_t)n, why, w);
+	state = head_read(&k->head, k->window, (size_t)n, &why);
+	if (state != HEAD_RIGHT)
+		return fault(k, (size_t)n, state == HEAD_CUT, why, w);
 	if (k->head.size > left)
-		return fault(k, (size_t)n, "the member is cut", w);
+		return fault(k, (size_t)n, true, "the member is cut", w);
 	k->item_at = k->at;
 	k->at += k->head.size;
 	k->number++;
