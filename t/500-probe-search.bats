@@ -94,6 +94,10 @@ setup() { probe_setup; }
 	is "$(of trial 'select(.part == "resume") | .verdict' | paste -sd' ')" "oom fits" "the first did not resume, the smaller one did"
 	is "$(of trial 'select(.part == "resume") | .oom_phase' | head -1)" resume "phase"
 	is "$(of probe .why)" "~ ran, but did not resume" "why"
+	# A folder of the user's keeps the checkpoints of the size that was confirmed, and no other's.
+	mkdir "$BATS_TEST_TMPDIR/keep"
+	FAKE_OOM_IN=resume FAKE_BUDGET=6600000 probe --memory 0 --max 64 --headroom 0 --exact -C "$BATS_TEST_TMPDIR/keep"
+	is "$(cut -d' ' -f1 "$BATS_TEST_TMPDIR"/keep/update-* | sort -u)" "$(of probe .recommended)" "whose checkpoints"
 }
 
 @test "after running out, a new trainer: what the old one still holds does not count" {

@@ -102,6 +102,18 @@ exact() {
 	is "$(find "$BATS_TEST_TMPDIR" -name 'pilot-probe*')" "" "temporary folders"
 }
 
+@test "-C keeps the confirmed run, and train-step goes on from it" {
+	probe --memory 3M -C "$BATS_TEST_TMPDIR/keep" --headroom 0
+	exits 0
+	is "$(find "$BATS_TEST_TMPDIR/keep" -name 'update-*' | wc -l)" 2 "checkpoints"
+	local budget
+	budget=$(of run 'select(.role == "confirm") | .updates' | tail -1)
+	is "$(train-step -j -r "$BATS_TEST_TMPDIR/keep" -C "$BATS_TEST_TMPDIR/keep" -n $((budget + 2)) --val-examples 1 | jq -r 'select(.kind == "end") | .status, .updates' | paste -sd' ')" "done $((budget + 2))" "two more updates"
+	probe --memory 3M -C "$BATS_TEST_TMPDIR/other" --headroom 0 --effective-batch 100000
+	exits 0 "an effective batch beyond the data"
+	is "$(of probe '.accum * .recommended')" 100000 "kept"
+}
+
 @test "text on a terminal says what fits and what is recommended" {
 	probe --memory 3M
 	timeout 60 probe-batch -t --seconds 0.1s --memory 3M >"$out" 2>"$err"

@@ -2,6 +2,7 @@
  * goes on from its checkpoint in one more run. If that does not fit, a smaller one is taken. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probe.h"
 
@@ -108,6 +109,9 @@ static int confirm_one(struct probe *p, int64_t size, bool *again, struct why *w
 	if (r == 0 && verdict == TRIAL_FITS && !tight) {
 		confirmed(p, &t);
 		r = 1;
+	} else if (*p->set->config->save && *t.save) { /* the user's folder holds one run: the next one's */
+		unlink(t.save);
+		unlink(t.last_save);
 	}
 	trial_free(&t);
 	return r;

@@ -24,7 +24,7 @@ struct trial {
 	int code;             /* exit status of a trainer that ended by itself with 64 or more */
 	int64_t applied, full, rows, after; /* updates; of these with whole micro-batches; batch dimension seen; after validation and save */
 	bool validated, saved;
-	char save[4096];      /* the first checkpoint */
+	char save[4096], last_save[4096]; /* checkpoints, the first and the last */
 	int64_t train_examples;
 	char fingerprint[160];
 	double fixed, per, planned; /* the plan's bytes; 0 unknown */

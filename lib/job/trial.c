@@ -120,7 +120,8 @@ static void see_step(struct trial *t, const struct view *v)
 	t->applied++;
 	t->after += t->validated && t->saved;
 	t->rows = rows / (passes > 0 ? passes : 1);
-	t->full += passes > 0 && rows == t->size * passes;
+	/* The last pass of a window that ends an epoch may hold less. */
+	t->full += rows == t->size * passes || (passes > 1 && rows < t->size * passes && rows > t->size * (passes - 1));
 	if (view_num(v, F_step_seconds, &seconds))
 		see_times(t, v, seconds);
 }
@@ -162,6 +163,7 @@ static void see(struct trial *t, const struct view *v)
 	case KIND_save:
 		if (!t->saved)
 			view_copy(v, F_save_path, t->save, sizeof t->save);
+		view_copy(v, F_save_path, t->last_save, sizeof t->last_save);
 		t->saved = true;
 		break;
 	case KIND_end:
