@@ -102,6 +102,13 @@ PY
 	run -0 gate --version
 }
 
+@test "the man page's synopsis is what --help says" {
+	requires mandoc
+	gate --help | sed -n '/^usage: /,/^$/p' | sed 's/^usage: //' | tr -s ' \n' ' ' >usage
+	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/gate.1" | col -bx | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' | tr -s ' \n' ' ' >synopsis
+	is "$(cat usage)" "$(cat synopsis)"
+}
+
 @test "a stream cut at any record: what came goes on, and it is 65" {
 	requires msgpack
 	"$PYTHON" - "$RUN" >offsets <<'PY'

@@ -95,7 +95,7 @@ static int check_digest(int fd, const char *path, const char *digest, struct why
 	if (rc < 0)
 		return rc;
 	if (strcmp(is, digest))
-		return why_set(w, EX_DATAERR, "check the saved file: %s: its digest is %s, not %s as saved", path, is, digest);
+		return why_set(w, EX_DATAERR, "check the saved file: %s: its digest is %.19s.., not %.19s.. as saved", path, is, digest);
 	return 0;
 }
 

@@ -121,34 +121,30 @@ static void see_status(struct watch *r, const struct view *v)
 
 /* ---- from an end to the verdicts ---- */
 
-/* What the newest saves left on disk. */
+/* What the newest saves left on disk, oldest first; gone: the newest is not there. */
 static void check_files(struct watch *r, int *gone)
 {
 	struct why w = { 0 };
 	char whole[128] = "";
-	bool newest = true;
 
 	*gone = 0;
-	for (int k = 1; k <= WATCH_SAVES; k++) {
-		struct save_fact *s = &r->save[(r->oldest_save + WATCH_SAVES - k) % WATCH_SAVES];
+	for (int k = 0; k < WATCH_SAVES; k++) {
+		struct save_fact *s = &r->save[(r->oldest_save + k) % WATCH_SAVES];
+		size_t n = strlen(whole);
 
 		if (!s->path)
 			continue;
 		int rc = saved_file(s->path, s->digest, r->save_tensors, s->update, &w);
-		size_t n = strlen(whole);
-
 		if (rc < 0)
 			find_fail(r, G_SAVE, NULL, "%s", w.text);
 		else if (rc == 0)
 			snprintf(whole + n, sizeof whole - n, "%s%lld", n ? ", " : "", (long long)s->update);
-		else if (newest)
-			*gone = 1;
-		newest = false;
+		*gone = rc == 1;
 		if (rc) /* not a file to replay from */
 			s->steps = 0;
 	}
 	if (*whole)
-		find_say(r, G_SAVE, "on disk with its digest and its tensors: update %s", whole);
+		find_say(r, G_SAVE, "on disk with digest and tensors: update %s", whole);
 }
 
 static void copy_findings(struct watch *to, const struct watch *from)
@@ -229,7 +225,7 @@ static void replay(struct judge *j, struct watch *r, int gone)
 		return;
 	/* A probe's confirmation run saves into a folder that is removed: its settings' replays save too. */
 	if (!strcmp(r->role, "confirm") && p && p->files)
-		find_say(r, G_SAVE, "its own file went with the probe; %d saved by the replay of its settings have their digests and tensors", p->files);
+		find_say(r, G_SAVE, "its own file went with the probe; %d saved by the replay of its settings are on disk with digest and tensors", p->files);
 	else
 		find_lack(r, G_SAVE, "its newest file is gone");
 }
