@@ -23,15 +23,17 @@ setup() { ledger_setup; }
 	stream --steps 30 --eval-every 10 >a
 	ledger append x.ledger <a
 	before=$(stat -c %s x.ledger)
-	ledger append x.ledger <a
+	stream --steps 2 --seed 2 >b
+	ledger append x.ledger <b
 	after=$(stat -c %s x.ledger)
+	cat a b >ab
 	for ((n = before + 1; n < after; n++)); do
 		head -c $n x.ledger >y.ledger
 		run ledger verify y.ledger
 		[[ $status == 1 && $output == *"offset $before,"*"torn tail"* ]] || { echo "$n: $status $output"; false; }
-		ledger append y.ledger <a 2>/dev/null
-		ledger verify y.ledger >/dev/null
-		zcat <y.ledger | cmp - <(cat a a)
+		ledger append y.ledger <b 2>/dev/null
+		[[ $(((n - before) % 10)) != 0 ]] || ledger verify y.ledger >/dev/null
+		zcat <y.ledger | cmp - ab
 		rm y.ledger*
 	done
 }
