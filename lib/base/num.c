@@ -130,10 +130,17 @@ int num_duration(const char *s, const char *what, double *out, struct why *w)
 	return 0;
 }
 
+static char *put(char *p, const char *s, int n)
+{
+	memcpy(p, s, (size_t)n);
+	return p + n;
+}
+
 /* Lays out digits d (n of them, no point) with decimal exponent e as Python's repr does, less its ".0". */
 static int lay_out(char out[32], bool minus, const char *d, int n, int e)
 {
 	char *p = out;
+	int whole = n < e + 1 ? n : e + 1; /* digits before the point */
 
 	if (minus)
 		*p++ = '-';
@@ -143,12 +150,16 @@ static int lay_out(char out[32], bool minus, const char *d, int n, int e)
 			p += sprintf(p, ".%.*s", n - 1, d + 1);
 		p += sprintf(p, "e%c%02d", e < 0 ? '-' : '+', abs(e));
 	} else if (e < 0) {
-		p += sprintf(p, "0.%.*s%.*s", -e - 1, "000", n, d);
-	} else if (n <= e + 1) {
-		p += sprintf(p, "%.*s%.*s", n, d, e + 1 - n, "0000000000000000");
+		p = put(p, "0.000", 1 - e);
+		p = put(p, d, n);
 	} else {
-		p += sprintf(p, "%.*s.%.*s", e + 1, d, n - e - 1, d + e + 1);
+		p = put(p, d, whole);
+		p = put(p, "0000000000000000", e + 1 - whole);
+		if (n > whole)
+			*p++ = '.';
+		p = put(p, d + whole, n - whole);
 	}
+	*p = '\0';
 	return (int)(p - out);
 }
 
@@ -177,6 +188,39 @@ static bool try_upper(double x, char text[32])
 	return false;
 }
 
+/* The digits of 1e-5 <= a < 2^53, in whole numbers and so exactly; their count, 0 where this way
+ * leads nowhere. a is m / 2^s. Of a times 10^k = N / 2^s the nearest whole number is the
+ * shortest that reads back, for the least k at which it is less than half a unit of m away. */
+static int quick_digits(double a, char d[32], int *e)
+{
+	int binary, n = 0;
+	uint64_t m = (uint64_t)(frexp(a, &binary) * 0x1p53);
+	int s = 53 - binary;
+	unsigned __int128 N = m, unit = 1; /* below 2^127: m < 2^53, 10^22 < 2^74 */
+
+	if (a < 1e-5 || a >= 0x1p53)
+		return 0;
+	for (int k = 0; k <= 22; k++, N *= 10, unit *= 10) {
+		unsigned __int128 one = (unsigned __int128)1 << s, near = N >> s, off = N & (one - 1);
+		if (2 * off > one || (2 * off == one && near & 1)) { /* of two as near the even one */
+			near++;
+			off = one - off;
+		}
+		if (off && (2 * off >= unit || m == UINT64_C(1) << 52)) /* at a power of two the units differ */
+			continue;
+		if (near >> 63)
+			return 0;
+		char *end = d + 32, *p = end;
+		for (uint64_t rest = (uint64_t)near; rest; rest /= 10)
+			*--p = (char)('0' + rest % 10);
+		n = (int)(end - p);
+		memmove(d, p, (size_t)n);
+		*e = n - 1 - k;
+		return n;
+	}
+	return 0;
+}
+
 int num_shortest(double x, char out[32])
 {
 	char text[32], d[32];
@@ -185,6 +229,12 @@ int num_shortest(double x, char out[32])
 
 	if (a == 0)
 		return lay_out(out, signbit(x), "0", 1, 0);
+	n = quick_digits(a, d, &e);
+	if (n) {
+		while (n > 1 && d[n - 1] == '0')
+			n--;
+		return lay_out(out, signbit(x), d, n, e);
+	}
 	while (precision < 17 && !try_digits(a, precision, text)) {
 		if (frexp(a, &half) == 0.5 && try_upper(a, text))
 			break;

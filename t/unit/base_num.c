@@ -111,12 +111,14 @@ static double sample(uint64_t i)
 {
 	uint64_t r = rand_bits(3, RAND_TEST, i, 0);
 
-	switch (i % 6) {
+	switch (i % 8) {
 	case 0: return bits_to_double(r); /* any */
 	case 1: return bits_to_double(r & UINT64_C(0x800fffffffffffff)); /* subnormal */
 	case 2: return bits_to_double((r % 2046 + 1) << 52); /* powers of two */
 	case 3: return (double)(r % 100000000) / 1e4; /* few digits */
 	case 4: return (double)(int64_t)r; /* whole */
+	case 5: return ldexp((double)(r >> 11), (int)(r % 75) - 71); /* 1e-5 to 2^53 and somewhat beyond */
+	case 6: return (double)(r % 1000000) * pow(10, -(double)(r % 11)); /* few digits, rounded */
 	default: return (double)r * 0x1p-64; /* [0,1) */
 	}
 }
