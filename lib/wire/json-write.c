@@ -30,9 +30,16 @@ static int escaped(struct buf *out, const char *s, size_t step)
 static size_t unescaped_span(const char *s, size_t n)
 {
 	size_t i = 0;
-	for (size_t step; i < n && (step = utf8_step(s + i, n - i)); i += step)
-		if (s[i] == '"' || s[i] == '\\' || is_control(s + i, step))
+	for (size_t step; i < n; i += step) {
+		step = 1;
+		if (s[i] == '"' || s[i] == '\\')
 			break;
+		if (s[i] >= 0x20 && s[i] < 0x7f)
+			continue;
+		step = utf8_step(s + i, n - i);
+		if (!step || is_control(s + i, step))
+			break;
+	}
 	return i;
 }
 
