@@ -109,9 +109,9 @@ exact() {
 	local budget
 	budget=$(of run 'select(.role == "confirm") | .updates' | tail -1)
 	is "$(train-step -j -r "$BATS_TEST_TMPDIR/keep" -C "$BATS_TEST_TMPDIR/keep" -n $((budget + 2)) --val-examples 1 | jq -r 'select(.kind == "end") | .status, .updates' | paste -sd' ')" "done $((budget + 2))" "two more updates"
-	probe --memory 3M -C "$BATS_TEST_TMPDIR/other" --headroom 0 --effective-batch 100000
+	probe --memory 3M -C "$BATS_TEST_TMPDIR/other" --headroom 0 --effective-batch 10000
 	exits 0 "an effective batch beyond the data"
-	is "$(of probe '.accum * .recommended')" 100000 "kept"
+	is "$(of probe '.accum * .recommended')" 10000 "kept"
 }
 
 @test "text on a terminal says what fits and what is recommended" {

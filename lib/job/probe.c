@@ -360,8 +360,20 @@ static int speed_one(struct probe *p, int64_t size, int round, struct why *w)
 	return r;
 }
 
+/* Examples per second of the fastest size so far. */
+static double best_rate(const struct probe *p)
+{
+	double best = 0;
+	for (int i = 0; i < p->timings; i++)
+		if (p->timing[i].n)
+			best = fmax(best, (double)p->timing[i].size / p->timing[i].median);
+	return best;
+}
+
 static bool sampled_enough(const struct probe *p, const struct timing *g, int round)
 {
+	if (round > 0 && g->n && (double)g->size / g->median < best_rate(p) / 2) /* nowhere near the knee */
+		return true;
 	if (round > 0 && g->expected * 3 > p->set->seconds) /* one round took the time of all */
 		return true;
 	return round > 1 && g->low > 0 && (g->high - g->low) / 2 < precise * g->median;
