@@ -155,7 +155,7 @@ lint:
 	@$(MAKE) -s -j$(JOBS) BUILD=build-lint OPT=-O1 SAN=-Werror compile
 	if command -v mandoc >/dev/null; then mandoc -T lint -W warning $(MAN); fi
 	if command -v cppcheck >/dev/null; then sh t/lint-cppcheck; fi
-	if command -v shellcheck >/dev/null; then shellcheck -x -e SC2034,SC2154 t/run t/*.sh t/lint-* $(wildcard t/bench/*.sh t/*.bash) .ci/run; fi
+	if command -v shellcheck >/dev/null; then shellcheck -x -S warning -e SC1010,SC2034,SC2154 t/run t/*.sh t/lint-* $(wildcard t/bench/*.sh t/*.bash) .ci/run; fi
 
 .PHONY: compile
 compile: $(LIBOBJ) $(COMMON) $(foreach p,$(PROGS),$(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(p)/*.c))) $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/unit/*.c t/fuzz/*.c t/fuzz/driver/*.c))
