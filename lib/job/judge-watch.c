@@ -11,7 +11,7 @@ static int64_t int_of(const struct view *v, enum field f, int64_t otherwise)
 {
 	int64_t x;
 
-	return view_int(v, f, &x) ? x : otherwise;
+	return rule_int(v, f, &x) ? x : otherwise;
 }
 
 static double num_of(const struct view *v, enum field f, double otherwise)

@@ -126,6 +126,7 @@ rule_check check_end_finite, check_end_norms, check_end_rate, check_end_updates,
 rule_check check_end_evals, check_end_saves, check_stale, check_gradient, check_trainable;
 
 bool rule_near(double a, double b, double share, double least); /* |a - b| within a share of the larger, or least */
+bool rule_int(const struct view *v, enum field f, int64_t *out); /* of at most 2^52 */
 bool rule_skipped(const struct view *step);
 const char *rule_text(double x, char out[32]); /* as JSON shows it */
 

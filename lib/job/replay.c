@@ -33,7 +33,7 @@ int replay_config(struct replay *x, struct arm *a, const struct config *c, struc
 	return rc;
 }
 
-/* Everything else comes from the checkpoint. */
+/* The device, its budget and the threads are a process's own; everything else comes from the checkpoint. */
 static int run_resumed(struct replay *x, struct arm *a, const char *file, const char *dir, int64_t stop, bool whole, struct why *w)
 {
 	struct rec q = { 0 };
@@ -46,6 +46,9 @@ static int run_resumed(struct replay *x, struct arm *a, const char *file, const 
 	rec_str(&q, F_request_resume, file);
 	rec_str(&q, F_request_save, dir);
 	rec_str(&q, F_request_stop, rule);
+	rec_str(&q, F_request_device, x->config.device);
+	rec_int(&q, F_request_threads, x->config.threads);
+	rec_int(&q, F_request_memory_bytes, x->config.memory_bytes);
 	if (whole) { /* a user's checkpoint: what would take long and proves nothing here is left out */
 		rec_int(&q, F_request_val_every, 0);
 		rec_int(&q, F_request_val_examples, 1);
@@ -287,6 +290,8 @@ static int read_config(const struct watch *r, struct config *c, struct why *w)
 	if (config_init(c) < 0)
 		return why_set(w, EX_OSERR, "replay: no memory");
 	rc = config_from_view(c, &v, w);
+	if (rc == 0 && c->micro_batch > (INT64_C(1) << 40) / c->accum)
+		rc = why_set(w, EX_DATAERR, "replay: micro_batch %lld x accum %lld: more than 2^40 examples", (long long)c->micro_batch, (long long)c->accum);
 	if (rc < 0)
 		config_free(c);
 	return rc;

@@ -41,6 +41,6 @@ int settings_otherwise(struct config *c, bool fewer, struct why *w) MUST_USE;
 
 /* ---- replay-split.c: D ---- */
 
-void replay_split(struct replay *x, const struct arm *cold, const struct config *settings);
+void replay_split(struct replay *x, const struct arm *c, const struct config *cold);
 
 #endif

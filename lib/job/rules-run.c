@@ -12,6 +12,17 @@ bool rule_near(double a, double b, double share, double least)
 	return fabs(a - b) <= share * fmax(fabs(a), fabs(b)) + least;
 }
 
+/* Sums and products of what a stream claims must not overflow. */
+bool rule_int(const struct view *v, enum field f, int64_t *out)
+{
+	int64_t x;
+
+	if (!view_int(v, f, &x) || x < -(INT64_C(1) << 52) || x > INT64_C(1) << 52)
+		return false;
+	*out = x;
+	return true;
+}
+
 bool rule_skipped(const struct view *v)
 {
 	bool skipped;
@@ -35,15 +46,22 @@ enum rule_state check_window(struct watch *r, const struct view *v, char *say, s
 {
 	int64_t rows, update, epoch, first, count;
 
-	if (r->order.examples < 1 || r->skips || rule_skipped(v) || !view_int(v, F_step_update, &update) || update < 1)
+	if (r->order.examples < 1 || r->skips || rule_skipped(v) || !rule_int(v, F_step_update, &update) || update < 1)
 		return RULE_UNSEEN;
-	if (!view_int(v, F_step_rows, &rows))
+	if (!rule_int(v, F_step_rows, &rows))
 		return RULE_MISSING;
 	order_window(&r->order, update - 1, &epoch, &first, &count);
 	if (rows == count)
 		return RULE_HELD;
 	snprintf(say, n, "update %lld saw %lld examples; its window has %lld", (long long)update, (long long)rows, (long long)count);
 	return RULE_BROKEN;
+}
+
+static int64_t drops(int64_t epochs, int64_t tail)
+{
+	int64_t n;
+
+	return __builtin_mul_overflow(epochs, tail, &n) ? -1 : n;
 }
 
 /* An epoch's last, incomplete window is kept, or dropped with a word. */
@@ -60,9 +78,9 @@ enum rule_state check_end_windows(struct watch *r, const struct view *v, char *s
 		return RULE_HELD;
 	}
 	tail = r->order.examples % (r->order.micro_batch * r->order.accum);
-	view_int(v, F_end_dropped_examples, &dropped);
-	if (!r->order.keep && tail && dropped != r->update / per_epoch * tail && dropped != (r->update - 1) / per_epoch * tail) {
-		snprintf(say, n, "%lld examples dropped without a word: each epoch drops its last %lld, the end record says %lld", (long long)(r->update / per_epoch * tail), (long long)tail, (long long)dropped);
+	rule_int(v, F_end_dropped_examples, &dropped);
+	if (!r->order.keep && tail && dropped != drops(r->update / per_epoch, tail) && dropped != drops((r->update - 1) / per_epoch, tail)) {
+		snprintf(say, n, "%lld examples dropped without a word: each epoch drops its last %lld, the end record says %lld", (long long)drops(r->update / per_epoch, tail), (long long)tail, (long long)dropped);
 		return RULE_BROKEN;
 	}
 	snprintf(say, n, "windows of %lld%s", (long long)(r->order.micro_batch * r->order.accum), !tail ? "" : r->order.keep ? ", an epoch's last kept short" : ", an epoch's last dropped");
@@ -157,11 +175,11 @@ enum rule_state check_logged_loss(struct watch *r, const struct view *v, char *s
 	double loss;
 
 	if (v->kind == KIND_step) {
-		if (!view_int(v, F_step_update, &update) || update != r->forward_update || !view_num(v, F_step_loss, &loss))
+		if (!rule_int(v, F_step_update, &update) || update != r->forward_update || !view_num(v, F_step_loss, &loss))
 			return RULE_UNSEEN;
 		return logged(loss, r->forward_loss, update, say, n);
 	}
-	if (!view_int(v, F(update), &update) || r->last.update != update + 1 || !view_num(v, F(loss), &loss))
+	if (!rule_int(v, F(update), &update) || r->last.update != update + 1 || !view_num(v, F(loss), &loss))
 		return RULE_UNSEEN;
 	return logged(r->last.loss, loss, update + 1, say, n);
 }
@@ -200,7 +218,7 @@ enum rule_state check_trainable(struct watch *r, const struct view *v, char *say
 {
 	int64_t tensors;
 
-	if (!view_int(v, F(trainable_tensors), &tensors))
+	if (!rule_int(v, F(trainable_tensors), &tensors))
 		return RULE_MISSING;
 	if (r->trainable < 0 || tensors == r->trainable)
 		return RULE_HELD;

@@ -10,7 +10,7 @@ enum rule_state check_expected(struct watch *r, const struct view *v, char *say,
 {
 	int64_t expected, want = r->validation_examples;
 
-	if (want < 0 || !view_is(v, F(split), "validation") || !view_int(v, F(expected_examples), &expected))
+	if (want < 0 || !view_is(v, F(split), "validation") || !rule_int(v, F(expected_examples), &expected))
 		return RULE_UNSEEN;
 	if (r->val_examples > 0 && r->val_examples < want)
 		want = r->val_examples;
@@ -28,7 +28,7 @@ enum rule_state check_eval(struct watch *r, const struct view *v, char *say, siz
 	int64_t update;
 	char a[32], b[32];
 
-	if (!view_int(v, eval ? F_eval_update : F(update), &update) || update != (eval ? r->validate_update : r->eval_update))
+	if (!rule_int(v, eval ? F_eval_update : F(update), &update) || update != (eval ? r->validate_update : r->eval_update))
 		return RULE_UNSEEN;
 	if (!view_num(v, eval ? F_eval_loss : F(loss), &loss) || loss == other || (isnan(loss) && isnan(other)))
 		return RULE_HELD;
@@ -62,7 +62,7 @@ enum rule_state check_save(struct watch *r, const struct view *v, char *say, siz
 	char digest[DIGEST_SIZE];
 	int64_t update;
 
-	if (!view_int(v, save ? F_save_update : F(update), &update) || !view_copy(v, save ? F_save_digest : F(digest), digest, sizeof digest))
+	if (!rule_int(v, save ? F_save_update : F(update), &update) || !view_copy(v, save ? F_save_digest : F(digest), digest, sizeof digest))
 		return RULE_UNSEEN;
 	if (save ? update != r->save_phase_update : !(s = save_at(r, update)))
 		return RULE_UNSEEN;
@@ -86,7 +86,7 @@ enum rule_state check_resumed(struct watch *r, const struct view *v, char *say, 
 {
 	int64_t update;
 
-	if (!view_int(v, F(restored_update), &update))
+	if (!rule_int(v, F(restored_update), &update))
 		return RULE_MISSING;
 	if (update == r->resumed_update) {
 		snprintf(say, n, "went on from update %lld", (long long)update);
@@ -101,9 +101,9 @@ enum rule_state check_restored(struct watch *r, const struct view *v, char *say,
 	int64_t restored, tensors;
 
 	(void)r;
-	if (!view_int(v, F(restored_tensors), &restored))
+	if (!rule_int(v, F(restored_tensors), &restored))
 		return RULE_MISSING;
-	if (restored > 0 && (!view_int(v, F(tensors), &tensors) || restored == tensors))
+	if (restored > 0 && (!rule_int(v, F(tensors), &tensors) || restored == tensors))
 		return RULE_HELD;
 	snprintf(say, n, "%lld tensors came back from the checkpoint, of all that the model has", (long long)restored);
 	return RULE_BROKEN;

@@ -11,7 +11,7 @@ enum rule_state check_skipped(struct watch *r, const struct view *v, char *say, 
 {
 	int64_t attempted, applied, skipped;
 
-	if (!view_int(v, F(attempted), &attempted) || !view_int(v, F(applied), &applied) || !view_int(v, F(skipped), &skipped))
+	if (!rule_int(v, F(attempted), &attempted) || !rule_int(v, F(applied), &applied) || !rule_int(v, F(skipped), &skipped))
 		return RULE_MISSING;
 	if (attempted != applied + skipped || (r->exact && skipped)) {
 		snprintf(say, n, "%lld updates attempted, %lld applied, %lld skipped%s", (long long)attempted, (long long)applied, (long long)skipped, attempted == applied + skipped ? ": nothing is skipped in fp32" : "");
@@ -27,7 +27,7 @@ enum rule_state check_rate(struct watch *r, const struct view *v, char *say, siz
 	double lr, want;
 	char a[32], b[32];
 
-	if (!r->scheduled || r->skips || rule_skipped(v) || !view_int(v, F_step_update, &update) || update < 1)
+	if (!r->scheduled || r->skips || rule_skipped(v) || !rule_int(v, F_step_update, &update) || update < 1)
 		return RULE_UNSEEN;
 	if (!view_num(v, F_step_lr, &lr))
 		return RULE_MISSING;
@@ -42,7 +42,7 @@ enum rule_state check_count(struct watch *r, const struct view *v, char *say, si
 {
 	int64_t update, want = r->update + !rule_skipped(v);
 
-	if (!view_int(v, F_step_update, &update))
+	if (!rule_int(v, F_step_update, &update))
 		return RULE_MISSING;
 	if (update == want || (!r->steps && r->resumed && !r->resumed_update))
 		return RULE_HELD;
@@ -56,7 +56,7 @@ enum rule_state check_examples(struct watch *r, const struct view *v, char *say,
 
 	if (rule_skipped(v) || r->skips || (!r->steps && r->resumed))
 		return RULE_UNSEEN;
-	if (!view_int(v, F_step_examples, &examples) || !view_int(v, F_step_rows, &rows))
+	if (!rule_int(v, F_step_examples, &examples) || !rule_int(v, F_step_rows, &rows))
 		return RULE_MISSING;
 	if (examples == r->examples + rows)
 		return RULE_HELD;
@@ -70,7 +70,7 @@ enum rule_state check_passes(struct watch *r, const struct view *v, char *say, s
 
 	if (r->order.micro_batch < 1 || r->order.examples < 1)
 		return RULE_UNSEEN;
-	if (!view_int(v, F_step_passes, &passes) || !view_int(v, F_step_rows, &rows))
+	if (!rule_int(v, F_step_passes, &passes) || !rule_int(v, F_step_rows, &rows))
 		return RULE_MISSING;
 	want = (rows + r->order.micro_batch - 1) / r->order.micro_batch;
 	if (passes == want)
@@ -111,9 +111,9 @@ enum rule_state check_plan(struct watch *r, const struct view *v, char *say, siz
 	int64_t before, after, plan = planned(r, v);
 	char a[16], b[16];
 
-	if (plan < 0 || !view_is(v, F(occurrence), "first") || !view_int(v, F(baseline_bytes), &before))
+	if (plan < 0 || !view_is(v, F(occurrence), "first") || !rule_int(v, F(baseline_bytes), &before))
 		return RULE_UNSEEN;
-	if (!view_int(v, view_is(v, F(phase), "validate") ? F(allocated_peak_bytes) : F(allocated_bytes), &after))
+	if (!rule_int(v, view_is(v, F(phase), "validate") ? F(allocated_peak_bytes) : F(allocated_bytes), &after))
 		return RULE_MISSING;
 	if (r->resumed && after == before)
 		return RULE_UNSEEN; /* it was taken with the checkpoint */
@@ -129,7 +129,7 @@ enum rule_state check_end_updates(struct watch *r, const struct view *v, char *s
 {
 	int64_t updates, examples;
 
-	if (!view_int(v, F_end_updates, &updates))
+	if (!rule_int(v, F_end_updates, &updates))
 		return RULE_MISSING;
 	if (!r->steps) {
 		snprintf(say, n, "no update in this run");
@@ -139,7 +139,7 @@ enum rule_state check_end_updates(struct watch *r, const struct view *v, char *s
 		snprintf(say, n, "the end record counts %lld updates; the last step is update %lld", (long long)updates, (long long)r->update);
 		return RULE_BROKEN;
 	}
-	if (view_int(v, F_end_examples, &examples) && examples != r->examples) {
+	if (rule_int(v, F_end_examples, &examples) && examples != r->examples) {
 		snprintf(say, n, "the end record counts %lld examples; the steps %lld", (long long)examples, (long long)r->examples);
 		return RULE_BROKEN;
 	}
@@ -159,7 +159,7 @@ enum rule_state check_end_rate(struct watch *r, const struct view *v, char *say,
 		snprintf(say, n, "%.4g s of training; the steps add up to %.4g s", seconds, r->step_seconds);
 		return RULE_BROKEN;
 	}
-	if (!view_num(v, F_end_examples_per_second, &rate) || !view_int(v, F_end_examples, &examples) || seconds <= 0)
+	if (!view_num(v, F_end_examples_per_second, &rate) || !rule_int(v, F_end_examples, &examples) || seconds <= 0)
 		return RULE_UNSEEN;
 	if (rule_near(rate * seconds, (double)examples, 0.02, 0.5))
 		return RULE_HELD;
@@ -187,7 +187,7 @@ enum rule_state check_end_peak(struct watch *r, const struct view *v, char *say,
 	int64_t peak;
 	char a[16], b[16];
 
-	if (r->plan_peak < 0 || !view_int(v, F_end_allocated_peak_bytes, &peak))
+	if (r->plan_peak < 0 || !rule_int(v, F_end_allocated_peak_bytes, &peak))
 		return RULE_UNSEEN;
 	if (peak == r->plan_peak) {
 		snprintf(say, n, "the run's peak %s is the plan's", num_human_bytes(peak, a));

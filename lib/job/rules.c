@@ -250,7 +250,7 @@ static void add_values(const struct rule *u, const struct view *v, char *say, si
 	}
 	if (v->kind == KIND_phase && view_copy(v, F(worst_tensor), name, sizeof name) && *name && (u->phase == G_BACKWARD || u->phase == G_UPDATE))
 		k += (size_t)snprintf(say + k, n - k, ", %s", name);
-	if (view_int(v, v->kind == KIND_phase ? F(update) : v->kind == KIND_step ? F_step_update : F_eval_update, &update))
+	if (rule_int(v, v->kind == KIND_phase ? F(update) : v->kind == KIND_step ? F_step_update : F_eval_update, &update))
 		k += (size_t)snprintf(say + k, n - k, ", at update %lld", (long long)update + (v->kind == KIND_phase && u->phase < G_VALIDATE && u->phase > G_LOAD));
 	snprintf(say + k, n - k, ")");
 }
