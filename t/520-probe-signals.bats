@@ -52,6 +52,7 @@ reap() {
 @test "a second signal ends it at once, and the trainer with it" {
 	FAKE_FAULT=hang start
 	kill -TERM "$pid"
+	sleep 0.3
 	kill -TERM "$pid" 2>/dev/null || true
 	ended "$pid" 5
 	reap

@@ -239,15 +239,29 @@ int proc_beside(const char *name, char *out, size_t size, struct why *w)
 
 /* A handler reaches nothing but what is static. */
 static volatile sig_atomic_t stop_signal;
+static volatile int64_t stop_came; /* clock, in nanoseconds; written before stop_signal */
 
+enum { STOP_ECHO = 200000000 }; /* nanoseconds */
+
+static int64_t stop_clock(void) /* async-signal-safe */
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* The same signal again within STOP_ECHO is the first one's echo: timeout(1) signals its child and
+ * then the child's group, and a terminal and a driver may both pass on one Ctrl-C. */
 static void on_stop(int sig)
 {
 	int err = errno;
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
 	if (!stop_signal) {
+		stop_came = stop_clock();
 		stop_signal = sig;
-	} else {
+	} else if (sig != stop_signal || stop_clock() - stop_came > STOP_ECHO) {
 		sigaction(sig, &dfl, NULL);
 		kill(getpid(), sig); /* comes as soon as this handler returns */
 	}

@@ -254,6 +254,23 @@ static void twice(void)
 	_exit(98);
 }
 
+static void echoed(void)
+{
+	stop_install();
+	raise(SIGTERM);
+	raise(SIGTERM);
+	_exit(97);
+}
+
+static void twice_later(void)
+{
+	stop_install();
+	raise(SIGTERM);
+	usleep(300000);
+	raise(SIGTERM);
+	_exit(98);
+}
+
 static void by_hand(void)
 {
 	stop_install();
@@ -300,6 +317,8 @@ static void stops(void)
 	is_int(stop_wanted(), 0, "nobody asked us to stop");
 	ok(exited(status_of(once), SIGTERM), "a signal is remembered, not obeyed");
 	ok(killed(status_of(twice), SIGINT), "a second one ends us at once");
+	ok(exited(status_of(echoed), 97), "the same one at the same moment is an echo");
+	ok(killed(status_of(twice_later), SIGTERM), "the same one later ends us at once");
 	ok(exited(status_of(by_hand), SIGPIPE), "the first request counts; SIGPIPE itself is ignored");
 	ok(killed(status_of(again), SIGINT), "we end by the signal that asked");
 	ok(killed(status_of(again_pipe), SIGPIPE), "also by SIGPIPE");
