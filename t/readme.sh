@@ -9,4 +9,7 @@ mandoc -T markdown man/pilot.7 | sed -e 1d -e '$d' |
 	sed -e "s/'\(\`[^\`]*\`\)'/\1/g" |
 	awk '/^# NAME$/ { getline; getline; sub(/^\*\*pilot\*\* - /, ""); print "# pilot\n\n*" $0 "*"; next }
 	     /^# DESCRIPTION$/ { getline; next }
+	     /^> \$ / { shown = 1 } # a terminal is code, not a quotation
+	     !/^>/ { shown = 0 }
+	     shown { sub(/^> ?/, ""); sub(/ +$/, ""); print ($0 == "" ? "" : "\t" $0); next }
 	     { print }' | cat -s
