@@ -13,12 +13,47 @@
 enum field kind_first(enum kind k);
 int kind_fields(enum kind k);
 extern const struct field_info schema_fields[FIELDS];
-extern const uint8_t schema_lengths[FIELDS]; /* of the names; apart, so that a search touches little else */
+/* Length of the names, and enum need; apart, so that a search touches little else. */
+extern const uint8_t schema_lengths[FIELDS], schema_needs[FIELDS];
+
+/* As memcmp == 0, without its call: names are short. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+	uint64_t x, y;
+	uint32_t s, t;
+	if (n >= 8) {
+		for (size_t i = 0; i + 8 < n; i += 8) {
+			memcpy(&x, a + i, 8);
+			memcpy(&y, b + i, 8);
+			if (x != y)
+				return false;
+		}
+		memcpy(&x, a + n - 8, 8);
+		memcpy(&y, b + n - 8, 8);
+		return x == y;
+	}
+	if (n >= 4) {
+		memcpy(&s, a, 4);
+		memcpy(&t, b, 4);
+		if (s != t)
+			return false;
+		memcpy(&s, a + n - 4, 4);
+		memcpy(&t, b + n - 4, 4);
+		return s == t;
+	}
+	return (n < 1 || a[0] == b[0]) && (n < 2 || a[1] == b[1]) && (n < 3 || a[2] == b[2]);
+}
 
 static inline bool field_is(enum field f, const char *name, size_t n)
 {
-	return schema_lengths[f] == n && memcmp(schema_fields[f].name, name, n) == 0;
+	return schema_lengths[f] == n && same_bytes(schema_fields[f].name, name, n);
 }
+
+/* ---- open.c ---- */
+
+/* scan_size and view_open in one pass, for what nearly all records are: kind first, then known
+ * fields with scalars. The record's length, or 0: not by this way, whatever the reason. */
+size_t view_quick(struct view *v, const unsigned char *p, size_t n);
 
 /* ---- scan.c: the head of one msgpack item ---- */
 

@@ -160,14 +160,17 @@ static bool list_is(const unsigned char *p, enum type type)
 	return true;
 }
 
+static bool is_int(const unsigned char *p)
+{
+	return shapes[*p].item == I_INT || (shapes[*p].item == I_UINT && (*p != 0xcf || p[1] < 0x80));
+}
+
 static bool value_is(const unsigned char *p, enum type type)
 {
-	int64_t i;
-	double x;
 	struct timestamp t;
 	switch (type) {
-	case T_INT: return item_int(p, &i);
-	case T_NUM: return item_num(p, &x);
+	case T_INT: return is_int(p);
+	case T_NUM: return shapes[*p].item == I_FLOAT || is_int(p);
 	case T_STR: return shapes[*p].item == I_STR;
 	case T_BOOL: return shapes[*p].item == I_BOOL;
 	case T_TIME: return item_time(p, &t);
@@ -256,9 +259,10 @@ static int find_kind(struct opening *o, const unsigned char *p, size_t pairs, st
 static int required_there(const struct opening *o, struct why *w)
 {
 	for (int i = 0; i < o->fields; i++) {
-		const struct field_info *f = &schema_fields[o->first + i];
-		if (f->need == MUST && !o->v->at[i])
+		if (schema_needs[o->first + i] == MUST && !o->v->at[i]) {
+			const struct field_info *f = &schema_fields[o->first + i];
 			return why_set(w, EX_DATAERR, "field %s is missing in a %s record", f->name, kind_name(f->kind));
+		}
 	}
 	return 0;
 }
@@ -284,4 +288,52 @@ int view_open(struct view *v, const unsigned char *p, size_t size, struct why *w
 		rc = keys_distinct(&o.unknown, w);
 	keys_end(&o.unknown);
 	return rc ? rc : required_there(&o, w);
+}
+
+/* ---- both at once ---- */
+
+/* One pair of a quick record; false: it is odd. */
+static bool quick_pair(struct opening *o, const unsigned char **p, const unsigned char *end)
+{
+	size_t left = (size_t)(end - *p), n = **p & 0x1f;
+	if (left < 33 || (**p & 0xe0) != 0xa0) /* room for any such key and a head */
+		return false;
+	int place = field_place(o, (const char *)*p + 1, n);
+	const unsigned char *value = *p + 1 + n;
+	const struct shape *s = &shapes[*value];
+	if (place < 0 || o->v->at[place] || s->item >= I_ARRAY || left - 1 - n < (size_t)1 + s->lenbytes)
+		return false;
+	size_t bytes = s->head + shape_length(s, value);
+	if (bytes > left - 1 - n || !value_is(value, schema_fields[o->first + place].type))
+		return false;
+	o->v->at[place] = (uint32_t)(value - o->v->raw);
+	o->next = place + 1;
+	*p = value + bytes;
+	return true;
+}
+
+size_t view_quick(struct view *v, const unsigned char *p, size_t n)
+{
+	enum { KIND_KEY = 6 }; /* its head, it, and the head of the kind's name */
+	struct opening o = {.v = v};
+	size_t head = shapes[*p].head, pairs, length;
+	if (n > REC_MAX_BYTES)
+		n = REC_MAX_BYTES;
+	if (shapes[*p].item != I_MAP || n < head + KIND_KEY + 32 || memcmp(p + head, "\xa4kind", 5) || (p[head + 5] & 0xe0) != 0xa0)
+		return 0;
+	pairs = shape_length(&shapes[*p], p);
+	length = p[head + 5] & 0x1f;
+	v->kind = kind_find((const char *)p + head + KIND_KEY, length);
+	if (!pairs || v->kind == KIND_UNKNOWN)
+		return 0;
+	v->raw = p;
+	o.first = kind_first(v->kind);
+	o.fields = kind_fields(v->kind);
+	memset(v->at, 0, (size_t)o.fields * sizeof *v->at);
+	const unsigned char *at = p + head + KIND_KEY + length;
+	while (--pairs)
+		if (at >= p + n || !quick_pair(&o, &at, p + n))
+			return 0;
+	v->size = (size_t)(at - p);
+	return required_there(&o, NULL) ? 0 : v->size;
 }

@@ -30,6 +30,12 @@ const struct field_info schema_fields[FIELDS] = {
 #include "records.list"
 };
 
+const uint8_t schema_needs[FIELDS] = {
+#define KIND(name, doc)
+#define FIELD(kind, name, type, need, doc) [F_##kind##_##name] = need,
+#include "records.list"
+};
+
 const uint8_t schema_lengths[FIELDS] = {
 #define KIND(name, doc)
 #define FIELD(kind, name, type, need, doc) [F_##kind##_##name] = sizeof #name - 1,
