@@ -5,11 +5,11 @@
  * Where this reader is stricter than the reference: at most ST_MAX_DIMS dimensions; places and
  * shapes below 2^63; no NUL character in a string; the header's first byte is {, as the format says
  * and the reference does not check. As there, unknown keys of a tensor are ignored. */
+#include "../wire/parse.h"
 #include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,14 +88,15 @@ static int64_t little_endian(const unsigned char p[8])
 static int parse_header(struct st *f, const char *text, int64_t n, struct why *w)
 {
 	json_error_t e;
+	bool short_of_memory;
 	char reason[400], shown[FILE_SHOWN];
 
 	if (*text != '{')
 		return bad(f, NULL, "offset 8: the header does not begin with {", w);
-	f->header = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, &e);
+	f->header = json_parse(text, (size_t)n, JSON_REJECT_DUPLICATES, &e, &short_of_memory);
 	if (f->header)
 		return 0;
-	if (json_error_code(&e) == json_error_out_of_memory)
+	if (short_of_memory)
 		return no_memory(f, w);
 	snprintf(reason, sizeof reason, "offset %d: header is no JSON object: %s", 8 + e.position, file_shown(e.text, strlen(e.text), shown));
 	return bad(f, NULL, reason, w);

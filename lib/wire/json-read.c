@@ -166,6 +166,19 @@ static int put_record(struct pack *k, const json_t *j, struct why *w)
 	return 0;
 }
 
+static json_t *parse(const char *line, size_t n, int *rc, struct why *w)
+{
+	json_error_t e;
+	bool no_memory;
+	char text[80];
+	json_t *j = json_parse(line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e, &no_memory);
+	if (no_memory)
+		*rc = why_set(w, EX_OSERR, "JSON: the host has no memory");
+	else if (!j)
+		*rc = why_set(w, EX_DATAERR, "JSON: byte %d: %s", e.position, escape_short(text, e.text, strlen(e.text)));
+	return j;
+}
+
 int json_read(const char *line, size_t n, struct buf *out, struct why *w)
 {
 	struct pack k = {out, 0};
@@ -173,7 +186,7 @@ int json_read(const char *line, size_t n, struct buf *out, struct why *w)
 	int rc = bounded(line, n, w);
 	if (rc)
 		return rc;
-	json_t *j = json_parse(line, n, &rc, w);
+	json_t *j = parse(line, n, &rc, w);
 	if (!j)
 		return rc;
 	if (!json_is_object(j))

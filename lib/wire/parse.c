@@ -4,9 +4,6 @@
 #include "parse.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "inner.h"
 
 /* Jansson's hook has no argument to carry this in. */
 static _Thread_local bool refused;
@@ -18,19 +15,15 @@ static void *watched(size_t n)
 	return p;
 }
 
-json_t *json_parse(const char *s, size_t n, int *code, struct why *w)
+json_t *json_parse(const char *s, size_t n, size_t flags, json_error_t *e, bool *no_memory)
 {
-	json_error_t e;
-	char text[80];
 	json_set_alloc_funcs(watched, free);
 	refused = false;
-	json_t *j = json_loadb(s, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+	json_t *j = json_loadb(s, n, flags, e);
+	*no_memory = refused;
 	if (refused) {
 		json_decref(j);
-		*code = why_set(w, EX_OSERR, "JSON: the host has no memory");
-		return NULL;
+		j = NULL;
 	}
-	if (!j)
-		*code = why_set(w, EX_DATAERR, "JSON: byte %d: %s", e.position, escape_short(text, e.text, strlen(e.text)));
 	return j;
 }

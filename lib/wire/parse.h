@@ -6,9 +6,7 @@
 
 #include "../base/base.h"
 
-/* The value that the n bytes at s are, duplicates of keys refused; release with json_decref.
- * NULL: -EX_DATAERR or -EX_OSERR in *code, the reason (with no name of the input) in w.
- * Depth is Jansson's affair: bound it before, where 2048 levels of its stack are too many. */
-json_t *json_parse(const char *s, size_t n, int *code, struct why *w) MUST_USE;
+/* json_loadb, and whether the host had no memory for it (NULL then, whatever e says). */
+json_t *json_parse(const char *s, size_t n, size_t flags, json_error_t *e, bool *no_memory) MUST_USE;
 
 #endif
