@@ -120,6 +120,11 @@ whole() {
 	printf '%s\n' "$output" | grep '^{' >d.jsonl
 	is "$(jq -r 'select(.kind == "phase") | .phase' d.jsonl | paste -sd ' ')" "load data forward backward"
 	is "$(of d.jsonl end updates) $(of d.jsonl end skipped_updates)" "0 1"
+	# the gradient that was there is told as that of an update that was applied
+	train-step -j -n 1 >e.jsonl
+	facts='select(.kind == "phase" and .phase == "backward") | [.trainable_tensors, .gradients_missing, .gradient_norm]'
+	is "$(jq -c "$facts" d.jsonl)" "$(jq -c "$facts" e.jsonl)"
+	is "$(of d.jsonl step gradient_norm)" "$(of e.jsonl step gradient_norm)"
 	run ! ls d/update-*
 }
 

@@ -95,6 +95,7 @@ resume unproven: nothing was saved in this run (see --save)"
 	train-step "${SMALL[@]}" --stop 'loss>2' -C a --msgpack 2>err | gate -j >out.bin || s=$?
 	is "$s" 1
 	is "$(verdicts out.bin | grep '^forward')" "~ forward fail: the run ended with status diverged: .*above 2"
+	is "$(verdicts out.bin | grep '^backward')" "~ backward ok" "its gradient was a good one"
 }
 
 @test "a loss that is NaN fails forward at its update" {

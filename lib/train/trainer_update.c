@@ -201,6 +201,16 @@ static bool diverged(struct trainer *t)
 	return true;
 }
 
+/* An update that its loss alone ends: the gradient, if there is one, is told all the same. */
+static void given_up(struct trainer *t)
+{
+	if (!t->measure[PHASE_BACKWARD].begun)
+		return;
+	tr_hook(t, "gradient");
+	evidence(t, tr_facts_gradient);
+	t->gradient_norm = optim_gradient_norm(t->dev, t->param, t->params);
+}
+
 /* Attempted and not applied: the weights stay as the last good update left them. */
 static int skip(struct trainer *t)
 {
@@ -249,8 +259,10 @@ int tr_update_once(struct trainer *t)
 	if ((rc = passes(t)) != 0)
 		return rc;
 	t->attempted_here++;
-	if (diverged(t))
+	if (diverged(t)) {
+		given_up(t);
 		return skip(t);
+	}
 	tr_hook(t, "gradient");
 	evidence(t, tr_facts_gradient);
 	evidence(t, tr_facts_before);
