@@ -199,6 +199,7 @@ static void see_step(struct watch *r, const struct view *v)
 	view_bool(v, F_step_skipped, &skipped);
 	r->steps++;
 	r->skips += skipped;
+	r->norms += view_num(v, F_step_gradient_norm, &r->norm);
 	r->step_seconds += num_of(v, F_step_seconds, 0);
 	r->examples = int_of(v, F_step_examples, r->examples);
 	if (r->steps == 1)

@@ -71,7 +71,8 @@ struct watch {
 	double began;               /* seconds since 1970 */
 
 	int64_t steps, skips, first_update, update, examples; /* of the steps so far */
-	double step_seconds;
+	int64_t norms;              /* steps with a gradient norm, and the last of them */
+	double norm, step_seconds;
 	struct update_fact last;
 	char (*head)[DIGEST_SIZE];  /* owned; digests of the epoch's first windows */
 	int64_t *head_epoch;        /* epoch of each */

@@ -240,10 +240,10 @@ enum rule_state check_end_finite(struct watch *r, const struct view *v, char *sa
 enum rule_state check_end_norms(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	(void)v;
-	if (!r->steps) {
-		snprintf(say, n, "no update in this run");
+	if (!r->norms) {
+		snprintf(say, n, "no gradient norm in this run");
 		return RULE_MISSING;
 	}
-	snprintf(say, n, "norm finite in %lld updates, %.4g at the last", (long long)r->steps, r->last.gradient_norm);
+	snprintf(say, n, "norm finite in %lld updates, %.4g at the last", (long long)r->norms, r->norm);
 	return RULE_HELD;
 }

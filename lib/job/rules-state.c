@@ -43,7 +43,7 @@ enum rule_state check_end_evals(struct watch *r, const struct view *v, char *say
 		snprintf(say, n, "no validation in this run (see --val-every)");
 		return RULE_MISSING;
 	}
-	snprintf(say, n, "%lld validations, loss %.4g at the last", (long long)r->evals, r->eval_loss);
+	snprintf(say, n, "%lld validation%s, loss %.4g at the last", (long long)r->evals, r->evals == 1 ? "" : "s", r->eval_loss);
 	return RULE_HELD;
 }
 
