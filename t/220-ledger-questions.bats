@@ -39,6 +39,24 @@ three() {
 	(($(ledger show -t x.ledger | wc -l) < 300))
 }
 
+@test "show -t: a note of no run, and one on a probe, are shown" {
+	three
+	ledger append x.ledger <<<'{"kind":"note","t":"2026-11-30T12:00:00Z","text":"power cut at noon"}'
+	ledger append x.ledger <<<'{"kind":"acme_cost","t":"2026-11-30T12:00:00Z","euro":3}'
+	run -0 ledger show -t x.ledger
+	is "$output" "~ power cut at noon" "a note"
+	is "$output" "~ acme_cost euro=3" "a foreign record"
+	is "$output" "~ done after 300 updates" "the runs"
+	run -0 ledger show -t --last x.ledger
+	run ! grep -q 'power cut' <<<"$output"
+	ledger append y.ledger <<<'{"kind":"note","t":"2026-11-30T12:00:00Z","text":"nothing but this"}'
+	run -0 ledger show -t y.ledger
+	is "$output" "~ nothing but this" "alone"
+	{ cat b; echo "{\"kind\":\"note\",\"t\":\"2026-11-30T12:00:00Z\",\"run\":\"$(probes b)\",\"text\":\"on a probe\"}"; } | ledger append z.ledger
+	run -0 ledger show -t --last z.ledger
+	is "$output" "~ on a probe"
+}
+
 @test "show -t --steps shows them all; the first and the last are always there" {
 	stream --steps 300 --eval-every 0 >a
 	ledger append x.ledger <a

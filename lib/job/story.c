@@ -368,12 +368,24 @@ static int keep_record(struct story *s, struct row *r, const char *owner, const 
 			code = keep(r, OF_PROBE, "", v);
 		else if (v->kind == KIND_probe)
 			code = keep(r, CONCLUSION, "", v);
+		else if (!b && v->kind == KIND_note) /* on the probe itself */
+			code = keep(r, CONCLUSION, "", v);
 		else if (b && shown_whole(s, b, run))
 			code = keep_of_run(s, r, b, v);
 	}
 	if (b)
 		passed(b, v);
 	return code;
+}
+
+/* A note, or a record of a foreign kind, that belongs to no run stands between them. */
+static int tell_loose(struct story *s, const struct view *v, struct buf *out, struct why *w)
+{
+	if (s->only_rows || (v->kind != KIND_note && v->kind != KIND_UNKNOWN))
+		return 0;
+	if (text_write(s->text, v, out) < 0)
+		return why_set(w, EX_OSERR, "telling runs: record %lld: out of memory", (long long)v->number);
+	return 0;
 }
 
 int story_tell(struct story *s, const struct view *v, struct buf *out, struct why *w)
@@ -386,7 +398,7 @@ int story_tell(struct story *s, const struct view *v, struct buf *out, struct wh
 	view_run(v, run);
 	row = ids_find(&s->rows_by_id, owner);
 	if (!row)
-		return 0;
+		return tell_loose(s, v, out, w);
 	r = &s->row[*row];
 	if (keep_record(s, r, owner, run, v) < 0)
 		return why_set(w, EX_OSERR, "telling runs: record %lld: out of memory", (long long)v->number);
