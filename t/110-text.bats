@@ -81,6 +81,20 @@ export                                                                    n/a" "
 	is "$(<out)" "~ ran out of memory in forward: 1.0M more were asked with 2.0M allocated of 2.5M, on 8 x 64" "why"
 }
 
+@test "an end names its accuracy as the evaluation does, and no rate of tokens where an example is one" {
+	{
+		run_as train
+		echo "{\"kind\":\"end\",$T,$R,\"status\":\"done\",\"updates\":1,\"skipped_updates\":1,\"validation_loss\":1.5,\"validation_accuracy\":0.25,\"test_loss\":1.5,\"test_accuracy\":0.5,\"exact_match\":true,\"examples_per_second\":50.0,\"tokens_per_second\":450.0}"
+	} | text >out
+	is "$(<out)" "~ validation  loss 1.5000, exact answers 25 %"
+	is "$(<out)" "~ test        loss 1.5000, exact answers 50 %, scored once"
+	is "$(<out)" "~ speed       50.0 examples/s, 450.0 tokens/s"
+	is "$(<out)" "~ skipped     1 update was attempted"
+	sed 's/,"exact_match":true//; s/450.0/50.0/' <<<"{\"kind\":\"end\",$T,$R,\"status\":\"done\",\"validation_loss\":1.5,\"validation_accuracy\":0.25,\"exact_match\":true,\"examples_per_second\":50.0,\"tokens_per_second\":450.0}" | text >out
+	is "$(<out)" "~ validation  loss 1.5000, accuracy 25 %"
+	run ! grep -q tokens out
+}
+
 @test "a probe's conclusion: sizes, memory, time, and what it is not" {
 	text >out <<-END
 		{"kind":"probe",$T,"id":"P","status":"found","largest":24,"largest_exact":true,"smallest_failed":25,"oom_phase":"forward","knee":16,"knee_tolerance":0.05,"recommended":16,"headroom":0.1,"budget_bytes":67108864,"budget_source":"--memory","fixed_bytes":1048576,"per_example_bytes":2097152.5,"trials":9,"trials_after_failure":3,"seconds":12.5}

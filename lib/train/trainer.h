@@ -100,6 +100,7 @@ struct trainer {
 
 	double began, update_began, update_seconds;
 	double val_accuracy, test_loss, test_accuracy;
+	bool exact; /* of generated answers */
 	bool tested;
 	int64_t recovered, overfit_seen;
 	enum phase oom_phase;

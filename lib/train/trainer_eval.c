@@ -75,9 +75,12 @@ static int go_over(struct trainer *t, bool records)
 	return rc;
 }
 
-static double accuracy(const struct validation *v)
+static double accuracy(struct trainer *t)
 {
-	if (v->answered > 0)
+	const struct validation *v = &t->validation;
+
+	t->exact = v->answered > 0;
+	if (t->exact)
 		return (double)v->exact / v->answered;
 	return v->supervised > 0 ? (double)v->correct / v->supervised : NAN;
 }
@@ -155,7 +158,7 @@ static void keep_best(struct trainer *t)
 		p->best_update = p->update;
 	}
 	p->validations++;
-	t->val_accuracy = accuracy(&t->validation);
+	t->val_accuracy = accuracy(t);
 }
 
 int tr_validate(struct trainer *t)
@@ -184,7 +187,7 @@ int tr_test(struct trainer *t)
 		return rc < 0 ? rc : 0;
 	t->tested = true;
 	t->test_loss = t->validation.loss_sum / t->validation.supervised;
-	t->test_accuracy = accuracy(&t->validation);
+	t->test_accuracy = accuracy(t);
 	return 0;
 }
 

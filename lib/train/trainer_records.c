@@ -233,6 +233,8 @@ static void end_scores(struct trainer *t)
 		rec_num(r, F_end_test_loss, t->test_loss);
 		rec_num(r, F_end_test_accuracy, t->test_accuracy);
 	}
+	if (t->exact && (t->validated_here > 0 || t->tested))
+		rec_bool(r, F_end_exact_match, true);
 	if (t->overfit_seen > 0) {
 		rec_int(r, F_end_overfit_recovered, t->recovered);
 		rec_int(r, F_end_overfit_examples, t->overfit_seen);

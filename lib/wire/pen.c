@@ -200,6 +200,15 @@ const char *say_rate(const struct view *v, enum field f, char out[VALUE])
 	return out;
 }
 
+const char *say_tokens(const struct view *v, enum field examples, enum field tokens, char out[VALUE])
+{
+	double a, b;
+	out[0] = 0;
+	if (view_num(v, examples, &a) && view_num(v, tokens, &b) && a == b)
+		return out;
+	return say_rate(v, tokens, out);
+}
+
 const char *say_short(const struct view *v, enum field f, char out[VALUE])
 {
 	double x;

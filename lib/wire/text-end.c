@@ -44,11 +44,14 @@ static void end_why(struct pen *p, const struct view *v)
 static void end_scores(struct pen *p, const struct view *v)
 {
 	char loss[VALUE], acc[VALUE], best[VALUE], when[VALUE], of[VALUE];
+	bool exact = false;
+	view_bool(v, F_end_exact_match, &exact);
+	const char *name = exact ? "exact answers" : "accuracy"; /* as in the line of the evaluation */
 	if (*say_num(v, F_end_validation_loss, loss)) {
 		pen_label(p, "validation");
 		pen_printf(p, "loss %s", loss);
 		if (*say_share(v, F_end_validation_accuracy, acc))
-			pen_printf(p, ", accuracy %s", acc);
+			pen_printf(p, ", %s %s", name, acc);
 		if (*say_num(v, F_end_best_validation_loss, best))
 			pen_printf(p, "; best loss %s at update %s, selected from %s", best, say_int(v, F_end_best_update, when), *say_int(v, F_end_validations, of) ? of : "?");
 		pen_newline(p);
@@ -57,7 +60,7 @@ static void end_scores(struct pen *p, const struct view *v)
 		pen_label(p, "test");
 		pen_printf(p, "loss %s", loss);
 		if (*say_share(v, F_end_test_accuracy, acc))
-			pen_printf(p, ", accuracy %s", acc);
+			pen_printf(p, ", %s %s", name, acc);
 		pen_printf(p, ", scored once");
 		pen_newline(p);
 	}
@@ -74,7 +77,7 @@ static void end_costs(struct pen *p, const struct view *v)
 	if (*say_rate(v, F_end_examples_per_second, x)) {
 		pen_label(p, "speed");
 		pen_printf(p, "%s examples/s", x);
-		if (*say_rate(v, F_end_tokens_per_second, t))
+		if (*say_tokens(v, F_end_examples_per_second, F_end_tokens_per_second, t))
 			pen_printf(p, ", %s tokens/s", t);
 		pen_newline(p);
 	}
@@ -102,7 +105,7 @@ static void end_lost(struct pen *p, const struct view *v)
 	}
 	if (view_int(v, F_end_skipped_updates, &skipped) && skipped) {
 		pen_label(p, "skipped");
-		pen_printf(p, "%s updates were attempted and not applied", grouped(skipped, n));
+		pen_printf(p, "%s %s attempted and not applied", grouped(skipped, n), skipped == 1 ? "update was" : "updates were");
 		pen_newline(p);
 	}
 }

@@ -59,7 +59,7 @@ static void probe_recommended(struct pen *p, const struct view *v)
 		pen_printf(p, ", with %s of the memory left free", room);
 	if (*say_rate(v, F_probe_examples_per_second, x))
 		pen_printf(p, ": %s examples/s", x);
-	if (*say_rate(v, F_probe_tokens_per_second, t))
+	if (*say_tokens(v, F_probe_examples_per_second, F_probe_tokens_per_second, t))
 		pen_printf(p, ", %s tokens/s", t);
 	pen_newline(p);
 	if (!*say_str(v, F_probe_confirm_run, run))

@@ -178,7 +178,7 @@ void text_trial(struct pen *p, const struct view *v)
 	pen_printf(p, "%*s", strlen(verdict) < 12 ? (int)(12 - strlen(verdict)) : 0, "");
 	pen_cell(p, 11, say_rate(v, F_trial_examples_per_second, s));
 	pen_cell(p, 16, interval(v, s));
-	pen_cell(p, 11, say_rate(v, F_trial_tokens_per_second, s));
+	pen_cell(p, 11, say_tokens(v, F_trial_examples_per_second, F_trial_tokens_per_second, s));
 	pen_cell(p, 8, say_bytes(v, F_trial_allocated_peak_bytes, s));
 	pen_newline(p);
 	if (strcmp(verdict, "fits"))

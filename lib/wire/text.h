@@ -39,6 +39,8 @@ const char *say_int(const struct view *v, enum field f, char out[VALUE]);     /*
 const char *say_bytes(const struct view *v, enum field f, char out[VALUE]);   /* 12.3M */
 const char *say_num(const struct view *v, enum field f, char out[VALUE]);     /* about five digits */
 const char *say_rate(const struct view *v, enum field f, char out[VALUE]);    /* 1,234.5 */
+/* A rate of tokens; "" where an example is one, so that it would say nothing. */
+const char *say_tokens(const struct view *v, enum field examples, enum field tokens, char out[VALUE]);
 const char *say_short(const struct view *v, enum field f, char out[VALUE]);   /* three digits */
 const char *say_share(const struct view *v, enum field f, char out[VALUE]);   /* 93.1 % */
 const char *say_seconds(const struct view *v, enum field f, char out[VALUE]); /* 0.0123 */
