@@ -52,7 +52,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	is "$(sha256sum c/*)" "$before"
 	run -0 train-step -j -r "$(update_file c 2)" -C elsewhere
 	run --separate-stderr train-step -j -n 1 -C /proc/nowhere
-	exits 73
+	exits 74
 }
 
 @test "two processes: the second is told to try again" {

@@ -144,7 +144,7 @@ int whole_begin(struct whole **out, const char *path, struct why *w)
 	f->dir = open_folder(f->temp, folder);
 	f->fd = f->dir < 0 ? -1 : open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (f->fd < 0) {
-		int r = why_errno(w, EX_CANTCREAT, "writing: %.300s", path);
+		int r = why_errno(w, EX_IOERR, "writing: %.300s", path);
 
 		if (f->dir >= 0)
 			close(f->dir);

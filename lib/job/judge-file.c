@@ -123,13 +123,13 @@ int temp_make(char *dir, size_t size, struct why *w)
 		base = "/tmp";
 	absolute = realpath(base, NULL);
 	if (!absolute)
-		return why_errno(w, EX_CANTCREAT, "make a temporary folder: in %s", base);
+		return why_errno(w, EX_IOERR, "make a temporary folder: in %s", base);
 	int n = snprintf(dir, size, "%s/gate-XXXXXX", absolute);
 	free(absolute);
 	if (n < 0 || (size_t)n >= size)
-		return why_set(w, EX_CANTCREAT, "make a temporary folder: in %s: the name is too long", base);
+		return why_set(w, EX_IOERR, "make a temporary folder: in %s: the name is too long", base);
 	if (!mkdtemp(dir))
-		return why_errno(w, EX_CANTCREAT, "make a temporary folder: in %s", base);
+		return why_errno(w, EX_IOERR, "make a temporary folder: in %s", base);
 	return 0;
 }
 

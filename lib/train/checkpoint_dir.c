@@ -132,11 +132,11 @@ static int make_dir(const char *dir, struct why *w)
 			continue;
 		*p = '\0';
 		if (mkdir(part, 0777) != 0 && errno != EEXIST && errno != EISDIR)
-			return why_errno(w, EX_CANTCREAT, "save: %s", part);
+			return why_errno(w, EX_IOERR, "save: %s", part);
 		*p = '/';
 	}
 	if (mkdir(part, 0777) != 0 && errno != EEXIST)
-		return why_errno(w, EX_CANTCREAT, "save: %s", part);
+		return why_errno(w, EX_IOERR, "save: %s", part);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int lock_dir(const char *dir, int *lock, struct why *w)
 
 	snprintf(path, sizeof path, "%s/.lock", dir);
 	if ((*lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)) < 0)
-		return why_errno(w, EX_CANTCREAT, "save: %s", path);
+		return why_errno(w, EX_IOERR, "save: %s", path);
 	if ((rc = io_lock(*lock, true, 2, path, w)) == 0)
 		return 0;
 	close(*lock);

@@ -148,7 +148,7 @@ static void whole_files(void)
 	whole_abandon(f);
 	ok(holds("w", "new") && files_here() == before, "abandoned: nothing changed");
 	whole_abandon(NULL);
-	is_int(whole_begin(&f, "absent/w", &w), -EX_CANTCREAT, "a folder that is not there");
+	is_int(whole_begin(&f, "absent/w", &w), -EX_IOERR, "a folder that is not there");
 	ok(!f, "gives no file");
 	has_str(w.text, "absent/w: No such file", "with the reason");
 	mkdir("d", 0777);
