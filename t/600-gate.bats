@@ -72,6 +72,8 @@ PY
 	run -0 gate -j --no-replay "$RUN" - <"$RUN"
 	run -66 gate --no-replay -j "$RUN" nothing.bin
 	is "$output" "~ gate: open: nothing.bin: No such file" "a file that is not there"
+	run -66 gate -t nothing.bin
+	run ! grep -q 'no run of role' <<<"$output" # one reason, not two
 }
 
 @test "the upstream's status counts when it is 64 or more, the worst wins" {

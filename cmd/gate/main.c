@@ -28,6 +28,7 @@ struct gate {
 	struct out *out;
 	struct judge *judge;
 	int status;
+	bool absent; /* a FILE could not be opened, which says why there is nothing to judge */
 };
 
 static int require(const char *value, unsigned *required)
@@ -134,6 +135,7 @@ static int file(struct gate *g, const char *path)
 		return input(g, STDIN_FILENO, "standard input");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
+		g->absent = true;
 		trouble(g, why_errno(&w, EX_NOINPUT, "open: %s", path), &w);
 		return 1;
 	}
@@ -169,7 +171,7 @@ static void gate(struct gate *g, const struct judge_settings *s, int n, char **p
 	rc = judge_finish(g->judge, &w);
 	if (rc == -EX_NO)
 		g->status = code_worst(g->status, EX_NO);
-	else if (rc < 0)
+	else if (rc < 0 && !(g->absent && rc == -EX_DATAERR))
 		trouble(g, rc, &w);
 	if (out_broken(g->out))
 		return;
