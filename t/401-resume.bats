@@ -185,6 +185,26 @@ same() {
 	run --separate-stderr train-step -j -r "$f"
 	exits 65
 	is "$stderr" "~ digest of the (weights|optimizer state)"
+	# One bit anywhere else: settings and progress are text, and many a turned bit leaves good JSON.
+	"$PYTHON" - whole <<-'EOF' >flips
+	import os, struct, sys
+	d = open(sys.argv[1], "rb").read()
+	n = 8 + struct.unpack("<Q", d[:8])[0]
+	seed = d.index(b'"pilot.seed":"') + len(b'"pilot.seed":"')
+	update = d.index(b'"pilot.progress.examples":"') + len(b'"pilot.progress.examples":"')
+	for i, at in enumerate([0, 9, seed, update] + list(range(40, n, n // 20))):
+	    b = bytearray(d)
+	    b[at] ^= 2
+	    os.makedirs("flip%d" % i)
+	    open("flip%d/x.safetensors" % i, "wb").write(b)
+	    print(i, at)
+	EOF
+	while read -r i at; do
+		run --separate-stderr train-step -j -r "flip$i/x.safetensors" -n 5
+		is "$status" "~ ^(64|65)$" "a bit of byte $at turned over" || return 1
+	done <flips
+	run --separate-stderr train-step -j -r flip2/x.safetensors
+	is "$stderr" "~ the metadata are not those that were saved"
 	# Cut short: the newest complete one is taken instead, and a note says so.
 	head -c 5000 whole >"$f"
 	run --separate-stderr train-step -j -r "$f"

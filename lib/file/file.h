@@ -36,6 +36,8 @@ int st_count(const struct st *f);
 const struct st_tensor *st_tensor(const struct st *f, int i); /* in the order of their places */
 const struct st_tensor *st_find(const struct st *f, const char *name); /* NULL if there is none */
 const char *st_meta(const struct st *f, const char *key);              /* a __metadata__ string, or NULL */
+/* 1: key is the seal that st_out_seal gave this metadata; 0: it is not, or is missing; -EX_OSERR. */
+int st_sealed(const struct st *f, const char *key) MUST_USE;
 /* Reads the tensor's bytes to dst (end - begin of them). */
 int st_read(struct st *f, const struct st_tensor *t, void *dst, struct why *w) MUST_USE;
 
@@ -45,6 +47,7 @@ int st_read(struct st *f, const struct st_tensor *t, void *dst, struct why *w) M
 struct st_out;
 int st_out_new(struct st_out **o, const char *path, struct why *w) MUST_USE;
 int st_out_meta(struct st_out *o, const char *key, const char *value) MUST_USE;
+int st_out_seal(struct st_out *o, const char *key) MUST_USE; /* a digest of all metadata so far, under this key */
 int st_out_declare(struct st_out *o, const char *name, const char *dtype, int dims, const int64_t *shape) MUST_USE;
 int st_out_put(struct st_out *o, const void *p, struct why *w) MUST_USE; /* the next tensor, whole; after a failure: abandon */
 /* Header and tensors are on disk, synced and renamed. digest ("sha256:..", of the whole file, may

@@ -6,7 +6,7 @@
  * shapes below 2^63; no NUL character in a string; the header's first byte is {, as the format says
  * and the reference does not check. As there, unknown keys of a tensor are ignored. */
 #include "../wire/parse.h"
-#include "file.h"
+#include "safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -284,7 +284,7 @@ static int open_file(struct st *f, const char *path, struct why *w)
 {
 	struct stat st;
 
-	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a fifo is refused, not waited for */
 	if (f->fd < 0)
 		return why_errno(w, errno == ENOENT || errno == EACCES || errno == ENOTDIR ? EX_NOINPUT : EX_IOERR, "opening: %s", f->path);
 	if (fstat(f->fd, &st))
@@ -345,6 +345,18 @@ const struct st_tensor *st_find(const struct st *f, const char *name)
 const char *st_meta(const struct st *f, const char *key)
 {
 	return json_string_value(json_object_get(f->meta, key));
+}
+
+int st_sealed(const struct st *f, const char *key)
+{
+	const char *said = st_meta(f, key);
+	char is[72];
+
+	if (!said)
+		return 0;
+	if (st_seal_of(f->meta, key, is))
+		return -EX_OSERR;
+	return strcmp(said, is) == 0;
 }
 
 int st_read(struct st *f, const struct st_tensor *t, void *dst, struct why *w)

@@ -1,8 +1,7 @@
 /* safetensors_out.c - writing safetensors: the header first, from what was declared, then each
  * tensor's bytes in that order; digested on the way, and on disk whole or not at all. */
-#include "file.h"
+#include "safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +48,14 @@ int st_out_meta(struct st_out *o, const char *key, const char *value)
 	if (o->begun || !s)
 		return s ? (json_decref(s), -EX_SOFTWARE) : -EX_DATAERR;
 	return json_object_set_new(o->meta, key, s) ? -EX_DATAERR : 0;
+}
+
+int st_out_seal(struct st_out *o, const char *key)
+{
+	char digest[72];
+	int r = st_seal_of(o->meta, key, digest);
+
+	return r ? r : st_out_meta(o, key, digest);
 }
 
 static int room(struct st_out *o)

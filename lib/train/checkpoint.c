@@ -167,7 +167,9 @@ static int meta_all(struct st_out *o, const struct config *c, const struct progr
 		return rc;
 	if ((rc = meta_config(o, c)) != 0 || (rc = meta_progress(o, p)) != 0 || (rc = meta_optim(o, optim)) != 0)
 		return rc;
-	return meta_data(o, data);
+	if ((rc = meta_data(o, data)) != 0)
+		return rc;
+	return st_out_seal(o, CHECKPOINT_SEAL);
 }
 
 /* Absolute, so that the save record means the same in every folder. */

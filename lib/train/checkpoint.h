@@ -21,6 +21,8 @@
 	P_NUM(training_seconds)
 
 #define CHECKPOINT_FORMAT "1"
+/* Tensors have digests of their own; this one is over the settings, the progress and those digests. */
+#define CHECKPOINT_SEAL "pilot.digest.metadata"
 
 /* The updates that a file of this name holds, -1 if the name is not a checkpoint's. */
 int64_t checkpoint_name_update(const char *name);

@@ -87,6 +87,17 @@ static int read_config(struct checkpoint *c, struct why *w)
 	return 0;
 }
 
+static int check_seal(const struct checkpoint *c, struct why *w)
+{
+	int sealed = st_sealed(c->st, CHECKPOINT_SEAL);
+
+	if (sealed < 0)
+		return why_set(w, EX_OSERR, "resume: %s: no memory for a digest", c->path);
+	if (!sealed)
+		return why_set(w, EX_DATAERR, "resume: %s: the metadata are not those that were saved (" CHECKPOINT_SEAL ")", c->path);
+	return 0;
+}
+
 static int read_meta(struct checkpoint *c, struct why *w)
 {
 	const char *format = st_meta(c->st, "pilot.format");
@@ -98,7 +109,7 @@ static int read_meta(struct checkpoint *c, struct why *w)
 			"--weights takes weights alone", c->path);
 	if (strcmp(format, CHECKPOINT_FORMAT) != 0)
 		return why_set(w, EX_DATAERR, "resume: %s: checkpoint format %.20s, this program reads " CHECKPOINT_FORMAT, c->path, format);
-	if ((rc = read_progress(c, w)) != 0 || (rc = read_config(c, w)) != 0)
+	if ((rc = check_seal(c, w)) != 0 || (rc = read_progress(c, w)) != 0 || (rc = read_config(c, w)) != 0)
 		return rc;
 	if (named >= 0 && named != c->progress.update)
 		return why_set(w, EX_DATAERR, "resume: %s: the file holds update %" PRId64 ", its name says otherwise",
