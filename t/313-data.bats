@@ -110,3 +110,21 @@ DATA=$PILOT_BUILD/t/data
 	run -0 nm -u "$o"
 	run -1 grep -E ' (dev_|data_|model_|optim_|cblas|GOMP|omp_)' <<<"$output"
 }
+
+@test "a fifo or a device in place of a file is refused, not waited for" {
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo fifo
+	ln -s /dev/zero endless
+	for f in fifo endless; do
+		for d in "text:file=$f" "tokens:file=$f" "csv:file=$f,class=c" "idx:images=$f,labels=$f"; do
+			run --separate-stderr timeout 20 train-step -j -n 1 -d "$d"
+			exits 66
+			is "$stderr" "~ $f: is no regular file" "$d"
+		done
+		for o in --weights --resume; do
+			run --separate-stderr timeout 20 train-step -j -n 1 $o $f
+			exits 66
+			is "$stderr" "~ $f: is no regular file" "$o"
+		done
+	done
+}

@@ -171,11 +171,13 @@ int sha_file(const char *path, char out[72], int64_t *bytes, struct why *w)
 {
 	struct stat before, after;
 	int64_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int r;
 
-	if (fd < 0 || fstat(fd, &before) < 0) {
-		r = why_errno(w, EX_NOINPUT, "reading: %.300s", path);
+	/* A fifo is not waited for, and a device may have no end. */
+	if (fd < 0 || fstat(fd, &before) < 0 || (!S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))) {
+		r = fd < 0 ? why_errno(w, EX_NOINPUT, "reading: %.300s", path) :
+			why_set(w, EX_NOINPUT, "reading: %.300s: is no regular file", path);
 		if (fd >= 0)
 			close(fd);
 		return r;

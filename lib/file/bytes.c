@@ -123,7 +123,7 @@ static int inflate_whole(struct bytes *b, const char *path, int64_t max, struct 
 int bytes_open(struct bytes *b, const char *path, int64_t max_bytes, struct why *w)
 {
 	struct stat st;
-	int r, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a fifo is refused, not waited for */
 
 	memset(b, 0, sizeof *b);
 	if (fd < 0)
