@@ -27,6 +27,14 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	EOF
 }
 
+@test "a --val-length beyond the longest example takes no more room and time than that one" {
+	train-step -j -n 2 -d sums:digits=1 >short.jsonl
+	train-step -j -n 2 -d sums:digits=1 --val-length 1000000 >long.jsonl
+	is "$(of long.jsonl eval loss)" "$(of short.jsonl eval loss)" "loss"
+	is "$(of long.jsonl plan peak_bytes)" "$(of short.jsonl plan peak_bytes)" "memory planned"
+	is "$(of long.jsonl end allocated_peak_bytes)" "$(of short.jsonl end allocated_peak_bytes)" "memory taken"
+}
+
 @test "the loss of a validation is PyTorch's" {
 	requires torch numpy
 	printf 'a,b,class\n' >t.csv

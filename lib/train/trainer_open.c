@@ -75,7 +75,8 @@ static int open_data(struct trainer *t)
 			"the data have no length to choose");
 	if ((rc = data_cut(t->data, c->val_length, t->why)) != 0)
 		return rc;
-	t->val_length = c->val_length > 0 ? c->val_length : t->length;
+	/* Room for more than the longest example is room for padding alone. */
+	t->val_length = c->val_length <= 0 ? t->length : c->val_length < t->facts->length ? c->val_length : t->facts->length;
 	t->val_micro_batch = c->val_micro_batch > 0 ? c->val_micro_batch : c->micro_batch;
 	return t->checkpoint ? checkpoint_same_data(t->checkpoint, t->facts, t->why) : 0;
 }
