@@ -82,6 +82,29 @@ static void help_line(int letter, const char *name, const char *metavar, const c
 		printf("%-30s%s\n", left, doc);
 }
 
+/* Settings of a run, each with its default where it has one that says something. */
+static void help_config(void)
+{
+	struct config c;
+
+	puts("\nWhat a run is made of (and what it is when nothing is said):");
+	if (config_init(&c) < 0)
+		return;
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_info *o = option_info((enum option)i);
+		struct buf value = { 0 };
+		char doc[400];
+
+		if (config_get(&c, (enum option)i, &value) == 0 && buf_add(&value, "", 1) == 0 && *value.p && strcmp((char *)value.p, "0"))
+			snprintf(doc, sizeof doc, "%s (%s)", o->doc, (char *)value.p);
+		else
+			snprintf(doc, sizeof doc, "%s", o->doc);
+		help_line(o->letter, o->option, o->metavar, doc);
+		buf_free(&value);
+	}
+	config_free(&c);
+}
+
 static void help(const struct cmd *c)
 {
 	fputs(c->usage, stdout);
@@ -91,12 +114,7 @@ static void help(const struct cmd *c)
 	help_line(own_find(c, 'h') ? 0 : 'h', "help", NULL, "print this");
 	help_line(0, "version", NULL, "print the version");
 	if (c->config)
-		puts("\nWhat a run is made of:");
-	for (int i = 0; c->config && i < OPTIONS; i++) {
-		const struct option_info *o = option_info((enum option)i);
-
-		help_line(o->letter, o->option, o->metavar, o->doc);
-	}
+		help_config();
 	printf("\nSee man %s.\n", cmd_name());
 }
 

@@ -74,6 +74,8 @@ struct spec {
 	} *pair;
 	int n;
 	char *text; /* owned storage behind the above */
+	const char *asked[24]; /* keys that were asked for, all of them literals; for spec_done's words */
+	int n_asked;
 };
 
 int spec_parse(struct spec *s, const char *text, struct why *w) MUST_USE;
@@ -81,7 +83,7 @@ int spec_parse(struct spec *s, const char *text, struct why *w) MUST_USE;
 int spec_int(struct spec *s, const char *key, int64_t min, int64_t max, int64_t *out, struct why *w) MUST_USE;
 int spec_float(struct spec *s, const char *key, double min, double max, double *out, struct why *w) MUST_USE;
 int spec_str(struct spec *s, const char *key, const char **out, struct why *w) MUST_USE; /* owned by s */
-/* Refuses the first key that nobody asked for, by name (-EX_USAGE). */
+/* Refuses the first key that nobody asked for, by name, and names those that there are (-EX_USAGE). */
 int spec_done(const struct spec *s, struct why *w) MUST_USE;
 void spec_free(struct spec *s);
 

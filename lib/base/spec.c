@@ -69,6 +69,8 @@ int spec_parse(struct spec *s, const char *text, struct why *w)
 
 static struct spec_pair *find(struct spec *s, const char *key)
 {
+	if (s->n_asked < (int)(sizeof s->asked / sizeof *s->asked))
+		s->asked[s->n_asked++] = key;
 	for (int i = 0; i < s->n; i++)
 		if (!strcmp(s->pair[i].key, key)) {
 			s->pair[i].used = true;
@@ -122,9 +124,16 @@ int spec_str(struct spec *s, const char *key, const char **out, struct why *w)
 
 int spec_done(const struct spec *s, struct why *w)
 {
-	for (int i = 0; i < s->n; i++)
-		if (!s->pair[i].used)
-			return why_set(w, EX_USAGE, "%.100s: unknown key \"%.100s\"", s->kind, s->pair[i].key);
+	char known[300] = "";
+	int at = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		if (s->pair[i].used)
+			continue;
+		for (int k = 0; k < s->n_asked && at < (int)sizeof known; k++)
+			at += snprintf(known + at, sizeof known - (size_t)at, "%s%s", k ? ", " : "", s->asked[k]);
+		return why_set(w, EX_USAGE, "%.100s: unknown key \"%.100s\" (there are: %s)", s->kind, s->pair[i].key, known);
+	}
 	return 0;
 }
 

@@ -150,7 +150,7 @@ static const struct {
 	enum option o;
 	const char *kinds, *later;
 } specs[] = {
-	{ O_model, "gpt, mlp", "" },
+	{ O_model, "gpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, mlp", "" },
 	{ O_data, "sums, text, tokens, idx, csv", "jsonl" },
 	{ O_optimizer, "sgd, momentum, nesterov, adam, adamw, nadam", "" },
 	{ O_schedule, "constant, linear, cosine", "" },

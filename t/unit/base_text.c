@@ -78,7 +78,7 @@ static void good_specs(void)
 	ok(spec_str(&s, "file", &text, &w) == 1, "a text");
 	is_str(text, "a,b=c\\", "\\, is a comma and \\\\ a backslash");
 	is_int(spec_done(&s, &w), -EX_USAGE, "one key is left");
-	is_str(w.text, "adamw: unknown key \"path\"", "and named");
+	is_str(w.text, "adamw: unknown key \"path\" (there are: lr, n, file)", "and named, with those that there are");
 	ok(spec_str(&s, "path", &text, &w) == 1, "asked for");
 	is_str(text, "C:\\dir", "another backslash stands for itself");
 	is_int(spec_done(&s, &w), 0, "nothing is left");

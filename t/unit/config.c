@@ -67,7 +67,7 @@ static void refusals(void)
 		{ O_memory_bytes, "12Q", EX_USAGE, "--memory" },
 		{ O_memory_bytes, "-1", EX_USAGE, "--memory" },
 		{ O_seed, "-1", EX_USAGE, "--seed" },
-		{ O_model, "gtp:layers=1", EX_USAGE, "gtp: no such model (there are: gpt, mlp)" },
+		{ O_model, "gtp:layers=1", EX_USAGE, "gtp: no such model (there are: gpt, gpt2, gpt2-medium, gpt2-large, gpt2-xl, mlp)" },
 		{ O_model, "gpt:layers", EX_USAGE, "layers" },
 		{ O_model, "gpt:layers=1,layers=2", EX_USAGE, "given twice" },
 		{ O_model, "", EX_USAGE, "--model" },
