@@ -76,7 +76,7 @@ setup() { ledger_setup; }
 @test "the man page's synopsis is what --help says" {
 	requires mandoc
 	ledger --help | sed -n 's/^usage: /       /; s/^       //p' >usage
-	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/ledger.1" | col -bx | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' >synopsis
+	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/ledger.1" | plain | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' >synopsis
 	cmp usage synopsis
 	for c in append show summary verify; do
 		ledger $c --help | head -1 >one

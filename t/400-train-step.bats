@@ -24,7 +24,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	requires mandoc
 	page=$PILOT_ROOT/man/train-step.1
 	mandoc -T lint -W warning "$page"
-	mandoc -T utf8 "$page" | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | grep train-step | tr -s ' ' | sed 's/^ *//' >synopsis
+	mandoc -T utf8 "$page" | plain | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | grep train-step | tr -s ' ' | sed 's/^ *//' >synopsis
 	train-step --help | sed -n '/^usage: /,/^$/p' | sed 's/^usage: //; s/^ *//' | grep train-step >usage
 	diff <(sed 's/‐/-/g' synopsis) usage
 	# Every option of --help is described on the page, with its letter; and the page has no other.

@@ -107,7 +107,7 @@ PY
 @test "the man page's synopsis is what --help says" {
 	requires mandoc
 	gate --help | sed -n '/^usage: /,/^$/p' | sed 's/^usage: //' | tr -s ' \n' ' ' >usage
-	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/gate.1" | col -bx | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' | tr -s ' \n' ' ' >synopsis
+	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/gate.1" | plain | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' | tr -s ' \n' ' ' >synopsis
 	is "$(cat usage)" "$(cat synopsis)"
 }
 

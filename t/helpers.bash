@@ -99,3 +99,8 @@ eventually() {
 	echo "never succeeded: $*"
 	return 1
 }
+
+# What mandoc prints, without its overstriking.
+plain() {
+	sed "s/.$(printf '\b')//g"
+}
