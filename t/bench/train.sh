@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # train.sh - training on the CPU beside PyTorch's: updates per second (forward, backward, AdamW) and
-# peak memory, taken in turns in one run. Idle threads sleep on both sides, since those that spin are slow on a
+# peak memory, taken in turns in one run; also by the second of processor time, which a busy machine leaves as it is. Idle threads sleep on both sides, since those that spin are slow on a
 # machine that others use too (OMP_WAIT_POLICY=active says otherwise).
 set -eu
 cd "${BASH_SOURCE[0]%/*}/../.."
@@ -32,6 +32,8 @@ laps = [json.loads(l) for l in sys.stdin]
 ours, theirs = (sorted(laps[i::2], key=lambda x: x["seconds"])[1] for i in (0, 1))
 a, b = amount / ours["seconds"], amount / theirs["seconds"]
 print(f"{name}: pilot {a:.0f} {unit}/s, PyTorch {b:.0f} {unit}/s, ratio {a / b:.2f}")
+p, q = (amount / min(x["processor"] for x in laps[i::2]) for i in (0, 1))
+print(f"{name}: a second of processor time is worth pilot {p:.0f} {unit}, PyTorch {q:.0f}, ratio {p / q:.2f}")
 m, n = ours["resident"] / 2**20, theirs["resident"] / 2**20
 print(f"{name}: pilot peaks at {m:.0f} MiB resident, PyTorch at {n:.0f} MiB, ratio {m / n:.2f}")
 ' "$name" "$amount" "$unit"
