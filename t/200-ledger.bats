@@ -124,6 +124,23 @@ setup() { ledger_setup; }
 	is "$output" "~ has no verdict" "message"
 }
 
+@test "-e: a run that comes once more waits for a verdict once more" {
+	stream | ledger show -j - >a
+	jq -c 'select(.kind != "verdict")' a >b
+	cat a a >aa
+	cat a b >ab
+	run -0 ledger append -e x.ledger <aa
+	run -65 ledger append -e x.ledger <ab
+	is "$output" "~ has no verdict" "message"
+}
+
+@test "-e: a verdict in a word that is none does not count" {
+	stream >a
+	ledger show -j - <a | jq -c 'if .kind == "verdict" then .verdict = "FAIL" else . end' >b
+	run -65 ledger append -e x.ledger <b
+	is "$output" "~ has no verdict" "message"
+}
+
 @test "-e: the worst status of a program upstream wins" {
 	stream --status 74 >a
 	stream --status 69 --fail data >b

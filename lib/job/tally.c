@@ -53,24 +53,33 @@ static int see_tool(struct tally *t, const struct view *v)
 static int see_run(struct tally *t, const struct view *v)
 {
 	char run[ULID_SIZE];
+	int *waits;
 
 	view_run(v, run);
 	if (!view_is(v, F_run_role, "train") && !view_is(v, F_run_role, "confirm"))
 		return 0;
-	if (ids_find(&t->runs, run))
+	waits = ids_find(&t->runs, run);
+	if (waits && *waits)
 		return 0;
-	t->judged++;
-	t->waiting++;
+	t->judged += !waits;
+	t->waiting++; /* also a second time: a verdict on what went before says nothing of this */
 	return ids_put(&t->runs, run, 1);
 }
 
-/* A verdict counts if a gate of this stream gave it. */
+static bool known_word(const struct view *v)
+{
+	return view_is(v, F_verdict_verdict, "ok") || view_is(v, F_verdict_verdict, "fail") || view_is(v, F_verdict_verdict, "unproven") || view_is(v, F_verdict_verdict, "n/a");
+}
+
+/* A verdict counts if a gate of this stream gave it, in a word that is one. */
 static void see_verdict(struct tally *t, const struct view *v)
 {
 	char run[ULID_SIZE], tool[ULID_SIZE], phase[24];
 	int *waits;
 
 	if (view_copy(v, F_verdict_tool, tool, sizeof tool) ? !ids_find(&t->gates, tool) : t->gates.n == 0)
+		return;
+	if (!known_word(v))
 		return;
 	view_run(v, run);
 	waits = ids_find(&t->runs, run);
