@@ -165,6 +165,21 @@ three() {
 	is "$(jq -r .data <<<"$output" | sort -u)" text:a.txt "data"
 }
 
+@test "summary: what a record says is no formula to a spreadsheet and no order to a terminal" {
+	stream | ledger show -j - | jq -c 'if .kind == "run" then .model = "=cmd|x!A0" | .device = "-2+3" | .optimizer = "@SUM(1)" | .data = "\u001b[31m\"a\",b\r\n" else . end' >r
+	run -0 ledger summary --csv r
+	is "$(wc -l <<<"$output")" 2 "a row is a line"
+	is "$output" "~ \"'=cmd\|x!A0\",\"\\\\x1b\[31m\"\"a\"\",b\\\\x0d\\\\x0a\",\"'@SUM\(1\)\",\"'-2\+3\"" "strings"
+	run -0 ledger summary r
+	[[ $output != *$'\e'* ]]
+}
+
+@test "summary: a run without an id" {
+	stream | ledger show -j - | jq -c 'if .kind == "run" then .run = "" else . end' >r
+	run -65 ledger summary r
+	is "$output" "~ its id is empty" "message"
+}
+
 @test "summary: text, CSV and JSON say the same" {
 	requires mlr
 	three

@@ -195,7 +195,7 @@ static void print_cell(const char *s, int width)
 {
 	struct buf b = { 0 };
 
-	if (text_escape(&b, s, strlen(s)) == 0)
+	if (text_escape(&b, s, strlen(s)) == 0 && b.n)
 		fwrite(b.p, 1, b.n, stdout);
 	if (width > (int)b.n)
 		printf("%*s", width - (int)b.n, "");
@@ -240,19 +240,42 @@ struct writer {
 	int n;
 };
 
-static void quoted(const char *s, bool csv)
+static void quoted_json(const char *s)
 {
 	putchar('"');
 	for (; *s; s++)
-		if (csv && *s == '"')
-			printf("\"\"");
-		else if (!csv && (*s == '"' || *s == '\\'))
+		if (*s == '"' || *s == '\\')
 			printf("\\%c", *s);
-		else if (!csv && (unsigned char)*s < 0x20)
+		else if ((unsigned char)*s < 0x20)
 			printf("\\u%04x", (unsigned char)*s);
 		else
 			putchar(*s);
 	putchar('"');
+}
+
+/* Control characters as in every text view. A spreadsheet takes =, +, - and @ at the beginning for a
+ * formula, and a record's strings are anybody's; behind an apostrophe it is text. */
+static void quoted_csv(const char *s)
+{
+	struct buf b = { 0 };
+	int rc = text_escape(&b, s, strlen(s));
+
+	printf(*s && strchr("=+-@", *s) ? "\"'" : "\"");
+	for (size_t i = 0; rc == 0 && i < b.n; i++) {
+		if (b.p[i] == '"')
+			putchar('"');
+		putchar(b.p[i]);
+	}
+	putchar('"');
+	buf_free(&b);
+}
+
+static void quoted(const char *s, bool csv)
+{
+	if (csv)
+		quoted_csv(s);
+	else
+		quoted_json(s);
 }
 
 /* Before a value: true if the value is to be printed. */
@@ -289,7 +312,7 @@ static void put_num(struct writer *w, const char *name, double x)
 	if (!column(w, name, !isnan(x)))
 		return;
 	if (isinf(x)) {
-		quoted(x > 0 ? "Infinity" : "-Infinity", w->csv);
+		printf("\"%sInfinity\"", x > 0 ? "" : "-");
 		return;
 	}
 	num_shortest(x, s);
