@@ -36,6 +36,23 @@ MAN      = $(wildcard man/*.[1-8])
 .PHONY: all
 all: banner $(BINS)
 
+.PHONY: help
+help:
+	@printf '%-17s%s\n' \
+		make 'builds the four programs in $(BUILD)/bin' \
+		'make demo' 'installs what the build needs, builds, and probes a small model' \
+		'make check' 'installs what the tests need, and runs them (some minutes)' \
+		'make check-long' 'these and the long ones' \
+		'make install' 'programs and man pages into $(PREFIX)' \
+		'make uninstall' 'takes them away again' \
+		'make bench' 'measures, each beside a peer' \
+		'make fuzz' 'fuzzes with clang, FUZZ_SECONDS=$(FUZZ_SECONDS) a target' \
+		'make lint' 'layers, style, warnings, man pages' \
+		'make clean' 'removes what was built' \
+		'' '' \
+		Variables 'PREFIX DESTDIR CC CFLAGS ARCH BUILD JOBS' \
+		Manual 'man ./man/pilot.7'
+
 .PHONY: banner
 banner:
 	@. ./t/need.sh && need_banner $(CC) $(ARCH)

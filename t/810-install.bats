@@ -41,3 +41,12 @@ setup() { cd "$PILOT_ROOT"; }
 	exits 0
 	is "$output" "" "says nothing"
 }
+
+@test "make help names every target that is for people, and none that is not there" {
+	run make -s help
+	exits 0 "make help"
+	for t in $(sed -n 's/^make \([a-z-]*\) .*/\1/p' <<<"$output"); do
+		grep -q "^$t:" Makefile
+	done
+	for t in demo check install uninstall bench; do is "$output" "~ make $t " "$t"; done
+}
