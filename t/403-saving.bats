@@ -113,11 +113,21 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	train-step -j -n 3 -C c >/dev/null
 	before=$(sha256sum c/*)
 	# The limit signals with SIGXFSZ, which ends a program that does not ignore it.
-	run -74 --separate-stderr bash -c 'trap "" XFSZ; ulimit -f 512; train-step -j -r c -C c -n 6 >out.jsonl'
+	run -74 --separate-stderr bash -c 'ulimit -f 512; train-step -j -r c -C c -n 6 >out.jsonl'
 	is "$stderr" "~ [Ff]ile too large"
 	is "$(sha256sum c/*)" "$before"
 	is "$(of out.jsonl end status)" error
 	is "$(ls -A c | grep -c tmp)" 0
+}
+
+@test "a last save that fails is the end, also of a run that its rule or its target stopped" {
+	for rule in update=3 target=1e9; do
+		rm -rf c
+		run -74 --separate-stderr bash -c 'ulimit -f 100; train-step -j -n 9 --val-every 3 --stop $1 -C c >out.jsonl' - $rule
+		is "$stderr" "~ [Ff]ile too large" "$rule"
+		is "$(of out.jsonl end status)" error "$rule"
+		is "$(of out.jsonl end why)" "~ ^save: .*[Ff]ile too large" "$rule"
+	done
 }
 
 @test "settings that a checkpoint could not keep are refused before the training" {

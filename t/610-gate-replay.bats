@@ -35,6 +35,11 @@ healthy() {
 	is "$(evidence out.bin save)" "~ on disk with digest and tensors: update 7, 14"
 }
 
+@test "a gate without room for its replays says so: unproven, and no fault of the run" {
+	run -0 bash -c 'ulimit -f 40; gate -j <"$RUN" | cat >out.bin; exit "${PIPESTATUS[0]}"'
+	is "$(verdicts out.bin | grep ^resume)" "~ ^resume unproven: the replay did not get through: .*[Ff]ile too large"
+}
+
 @test "every optimizer comes back" {
 	for o in sgd momentum nesterov adam adamw nadam; do
 		healthy "${SMALL[@]}" -o $o:lr=0.01 --schedule cosine:warmup=3 --last-window drop

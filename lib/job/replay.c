@@ -70,10 +70,16 @@ static void lacks(struct replay *x, const struct arm *a, int rc, const struct wh
 		find_lack(x->into, G_RESUME, "the replay did not get through: %s: %s", a->name, w->text);
 }
 
+/* A save that fails in a replay fails in the gate's own folder: the disk is full, or the like. */
+static bool no_chance(const struct arm *a)
+{
+	return !strcmp(a->status, "oom") || !strncmp(a->why, "save: ", strlen("save: "));
+}
+
 /* A resumed arm that ends badly where the run went on is a fault of resuming, unless it had no chance. */
 static void broken(struct replay *x, const struct arm *a, int rc, const struct why *w)
 {
-	if (rc == 1 && strcmp(a->status, "oom"))
+	if (rc == 1 && !no_chance(a))
 		find_fail(x->into, G_RESUME, NULL, "%s: status %s%s%s", a->name, a->status, *a->why ? ": " : "", a->why);
 	else if (rc == -EX_SOFTWARE && a->began)
 		find_fail(x->into, G_RESUME, NULL, "%s: %s", a->name, w->text);

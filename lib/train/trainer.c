@@ -65,6 +65,19 @@ static void stop_rules(struct trainer *t)
 		tr_ending(t, "stopped", "stop rule seconds=%g", t->stop.seconds);
 }
 
+static void progress(struct trainer *t)
+{
+	double now = clock_seconds();
+	char line[160];
+
+	if (!t->names->progress || now - t->told < 0.5)
+		return;
+	t->told = now;
+	snprintf(line, sizeof line, "update %lld of %lld, loss %.4f, %.3g s an update", (long long)t->progress.update,
+		(long long)t->progress.horizon, t->loss, t->update_seconds);
+	t->names->progress(line);
+}
+
 static bool due(int64_t every, int64_t update)
 {
 	return every > 0 && update % every == 0;
@@ -107,6 +120,7 @@ static int loop(struct trainer *t)
 		if (stop_wanted())
 			break;
 		rc = tr_update_once(t);
+		progress(t);
 		if (!rc && !t->status)
 			rc = after_update(t);
 	}
@@ -166,6 +180,8 @@ static int train(struct trainer *t)
 	if (rc)
 		tr_ending(t, "error", "%s", t->why->text);
 	after = final_save(t);
+	if (!rc && after)
+		t->status = NULL; /* whatever ended it: its last state is not on disk, and that is told instead */
 	if (rc || after)
 		return rc ? rc : after;
 	rc = scores(t);
