@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -334,7 +333,6 @@ int do_append(int argc, char **argv)
 	struct cmd c;
 	int opt, bad = 0;
 
-	signal(SIGXFSZ, SIG_IGN); /* a file too large is an error like a full disk */
 	cmd_options(&c, argc, argv, usage, options, NULL);
 	while (bad == 0 && (opt = cmd_next(&c, &value)) >= 0)
 		switch (opt) {

@@ -166,7 +166,7 @@ void proc_end(struct proc *p, double grace_seconds);
 int proc_beside(const char *name, char *out, size_t size, struct why *w) MUST_USE;
 
 /* SIGTERM and SIGINT set a flag; a second one ends the process at once, the same one within a fifth
- * of a second (timeout(1) sends it twice) not counted. SIGPIPE is ignored. */
+ * of a second (timeout(1) sends it twice) not counted. SIGPIPE and SIGXFSZ are ignored: a write says it. */
 void stop_install(void);
 int stop_wanted(void);      /* 0, or the number of the first signal */
 void stop_request(int sig); /* as if the signal had come (a broken pipe: SIGPIPE) */

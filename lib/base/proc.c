@@ -46,6 +46,7 @@ static void reset_signals(void)
 	sigset_t none;
 
 	sigaction(SIGPIPE, &dfl, NULL); /* ignoring it would be inherited */
+	sigaction(SIGXFSZ, &dfl, NULL);
 	sigaction(SIGINT, &dfl, NULL);
 	sigaction(SIGTERM, &dfl, NULL);
 	sigemptyset(&none);
@@ -276,6 +277,7 @@ void stop_install(void)
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL); /* a file that grows too large is an error like a full disk */
 }
 
 int stop_wanted(void)
