@@ -195,3 +195,41 @@ endless=(train-step -j -n 100000000 --val-every 0)
 	train-step -j -r c --stop update=$((n + 1)) >r.jsonl
 	is "$(of r.jsonl end updates)" $((n + 1))
 }
+
+@test "the man page's preempted job: SIGUSR1 saves and asks to be run again, the next one goes on" {
+	requires kjv
+	mkdir bin
+	printf '#!/bin/sh\necho "$@" >>requeued\n' >bin/scontrol
+	chmod +x bin/scontrol
+	sed -n '/^#!\/bin\/sh$/,/^exit \$status$/p' "$PILOT_ROOT/man/train-step.1" | sed 's/\\e/\\/g' >job.sh
+	grep -q USR1 job.sh
+	bible -f gen1:1-gen30:1 >kjv.txt
+	for round in 1 2; do
+		PATH=$PWD/bin:$PATH SLURM_JOB_ID=42 sh job.sh 2>err &
+		pid=$!
+		if [ $round = 1 ]; then
+			eventually 20 test -s runs.ledger
+		else
+			first=$(find ckpt -name 'update-*' | sort | tail -1)
+		fi
+		sleep 1.5
+		kill -USR1 $pid
+		st=0; wait $pid || st=$?
+		is $st 143 "round $round: $(cat err)"
+	done
+	is "$(cat requeued)" $'requeue 42\nrequeue 42'
+	last=$(find ckpt -name 'update-*' | sort | tail -1)
+	[ "$first" != "$last" ]
+	ledger verify runs.ledger
+	is "$(zcat runs.ledger | records | jq -r 'select(.kind == "end") | .status' | paste -sd ' ')" "stopped stopped"
+	is "$(zcat runs.ledger | records | jq -r 'select(.kind == "run") | .resumed_update' | tail -1)" "$(echo "$first" | sed 's/.*update-0*//; s/.safetensors//')"
+	is "$(find . -name 'records.*')" ""
+}
+
+@test "progress is one line on a terminal, and nothing elsewhere" {
+	requires tty
+	script -qec "train-step -j -n 2000 >out.jsonl" /dev/null </dev/null >shown
+	is "$(tr -d '\r' <shown)" "~ train-step: update [0-9]+ of 2000, loss [0-9.]+"
+	run -0 --separate-stderr train-step -j -n 300
+	is "$stderr" ""
+}

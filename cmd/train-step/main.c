@@ -32,12 +32,21 @@ void say_outcome(const struct outcome *r)
 		cmd_say("--overfit: not all targets came back");
 }
 
+static void progress(const char *line)
+{
+	cmd_progress("%s", line);
+}
+
 static int run_one(const struct settings *s, struct out *o)
 {
 	struct run_names names = { .argv = s->argv, .show = s->show };
 	struct outcome result;
 	struct why w = { 0 };
-	int rc = trainer_run(&s->config, &names, NULL, o, &result, &w);
+	int rc;
+
+	if (!isatty(STDOUT_FILENO)) /* on a terminal the records themselves are the progress */
+		names.progress = progress;
+	rc = trainer_run(&s->config, &names, NULL, o, &result, &w);
 
 	if (rc < 0 && !*result.status) { /* it never became a run */
 		cmd_warn(&w);

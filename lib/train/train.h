@@ -288,6 +288,7 @@ struct run_names {
 	const char *role, *request, *parent, *repeats;
 	char *const *argv;
 	int64_t show; /* --show K: example records and nothing else */
+	void (*progress)(const char *line); /* told where the run is, twice a second at most; may be NULL */
 };
 /* One run: run record to end record. Errors before the run record return <0 with nothing written;
  * later ones stand in the end record and in w. */

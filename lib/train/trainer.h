@@ -98,7 +98,7 @@ struct trainer {
 	int64_t allocated_peak, reserved_peak, used_peak;
 	enum phase peak_phase;
 
-	double began, update_began, update_seconds;
+	double began, update_began, update_seconds, told; /* told: when progress was */
 	double val_accuracy, test_loss, test_accuracy;
 	bool exact; /* of generated answers */
 	bool tested;
