@@ -37,7 +37,7 @@ export                                                                    n/a" "
 	} | text >out
 	is "$(grep -c '^  update' out)" 3 "headers"
 	is "$(sed -n 3p out)" "       1     0.500      1.2500     0.0003     2.5000        20.0       800.0" "a row"
-	is "$(tail -n 1 out)" "      91                   NaN                                                skipped" "a row with little in it"
+	is "$(tail -n 1 out)" "      92                   NaN                                                skipped" "a row with little in it, of the update after the 91 applied"
 }
 
 @test "a phase tells its inputs, three peaks and seconds" {

@@ -19,9 +19,14 @@ void text_step(struct pen *p, const struct view *v)
 {
 	char s[VALUE];
 	bool skipped = false;
+	int64_t update;
 	double loss, ms;
 	pen_header(p, KIND_step, "  update     epoch        loss         lr  grad norm   ms/update  examples/s");
-	pen_cell(p, 8, say_int(v, F_step_update, s));
+	view_bool(v, F_step_skipped, &skipped);
+	say_int(v, F_step_update, s);
+	if (skipped && view_int(v, F_step_update, &update) && update < INT64_MAX)
+		grouped(update + 1, s); /* the one that was attempted; the record has those applied */
+	pen_cell(p, 8, s);
 	double epoch;
 	if (view_num(v, F_step_epoch, &epoch))
 		snprintf(s, sizeof s, "%.3f", epoch);
@@ -41,7 +46,7 @@ void text_step(struct pen *p, const struct view *v)
 	pen_cell(p, 12, s);
 	step_rate(v, s);
 	pen_cell(p, 12, s);
-	if (view_bool(v, F_step_skipped, &skipped) && skipped)
+	if (skipped)
 		pen_colored(p, YELLOW, "  skipped");
 	pen_newline(p);
 }
