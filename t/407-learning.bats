@@ -12,7 +12,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	train-step -j -m gpt:layers=2,width=64,heads=4 -d text:file=kjv.txt -l 32 -b 32 -n 400 \
 		-o adamw:lr=5e-3 --schedule cosine:warmup=20 --clip 1 --val-examples 1000 --val-micro-batch 100 >r.jsonl
 	loss=$(of r.jsonl end validation_loss)
-	echo "validation loss $loss" # measured: 2.08; the frequencies of single bytes alone give 2.9
+	echo "validation loss $loss" # measured: 2.08; the frequencies of single bytes alone give 3.15, of pairs 2.31
 	jq -en --argjson l "$loss" '$l < 2.15 and $l > 1.2'
 	# Held-out text is text that was not trained on, so it is never easier than by this much.
 	is "$(phase r.jsonl data first shared_examples)" 0
