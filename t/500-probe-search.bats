@@ -223,6 +223,8 @@ setup() { probe_setup; }
 	run --separate-stderr "$BATS_FILE_TMPDIR/bin/probe-batch" --help
 	exits 0
 	is "$output" "~ ^usage: probe-batch" "help on stdout"
+	is "$output" "~ --accum" "help: settings"
+	[[ "$output" != *"--micro-batch N  "* && "$output" != *"--resume FILE"* ]] # refused, so not offered
 	is "$stderr" "" "nothing on stderr"
 }
 

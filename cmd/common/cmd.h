@@ -72,6 +72,7 @@ struct cmd {
 	const char *usage;              /* as in SYNOPSIS, a line each, ends with a newline */
 	const struct cmd_option *own;
 	struct config *config;          /* takes the options of wire/options.list; NULL: there are none */
+	uint64_t refused;               /* of these, bit by option: not in --help; the command refuses them itself */
 	int operand;                    /* CMD_END: index of the first operand */
 	bool dashes;                    /* CMD_END: "--" stood before it */
 	int status;                     /* CMD_EXIT: the exit status; all is said already */

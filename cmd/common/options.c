@@ -83,7 +83,7 @@ static void help_line(int letter, const char *name, const char *metavar, const c
 }
 
 /* Settings of a run, each with its default where it has one that says something. */
-static void help_config(void)
+static void help_config(uint64_t refused)
 {
 	struct config c;
 
@@ -95,6 +95,8 @@ static void help_config(void)
 		struct buf value = { 0 };
 		char doc[400];
 
+		if (refused >> i & 1)
+			continue;
 		if (config_get(&c, (enum option)i, &value) == 0 && buf_add(&value, "", 1) == 0 && *value.p && strcmp((char *)value.p, "0"))
 			snprintf(doc, sizeof doc, "%s (%s)", o->doc, (char *)value.p);
 		else
@@ -114,7 +116,7 @@ static void help(const struct cmd *c)
 	help_line(own_find(c, 'h') ? 0 : 'h', "help", NULL, "print this");
 	help_line(0, "version", NULL, "print the version");
 	if (c->config)
-		help_config();
+		help_config(c->refused);
 	printf("\nSee man %s.\n", cmd_name());
 }
 

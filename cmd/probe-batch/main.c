@@ -139,6 +139,7 @@ int main(int argc, char **argv)
 		return EX_OSERR;
 	}
 	cmd_options(&c, argc, argv, usage, own, &config);
+	c.refused = UINT64_C(1) << O_micro_batch | UINT64_C(1) << O_resume;
 	while (status == 0 && (opt = cmd_next(&c, &value)) >= 0)
 		status = store(opt, value, &s, &form);
 	if (status == 0 && opt != CMD_END) {
