@@ -54,7 +54,7 @@ plan_holds() {
 	-n 4 --val-micro-batch 1 --val-every 2
 	-n 4 -l 32 -b 3 --val-length 20 -m gpt:layers=1,width=24,heads=3,context=40
 	-n 4 -m gpt:layers=3,width=40,heads=5 -b 13
-	-n 4 -d sums:digits=3 -b 17 -a 2
+	-n 4 -d sums:digits=3,val=0.001,test=0.001 -b 17 -a 2
 	-n 4 -d sums:digits=1,val=0,test=0
 	-n 4 --overfit 5
 	-n 4 --overfit 5 -b 2 --val-micro-batch 3
