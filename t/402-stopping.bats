@@ -228,7 +228,7 @@ endless=(train-step -j -n 100000000 --val-every 0)
 
 @test "progress is one line on a terminal, and nothing elsewhere" {
 	requires tty
-	script -qec "train-step -j -n 2000 >out.jsonl" /dev/null </dev/null >shown
+	script -qec "train-step -j -n 2000 -m gpt:layers=1,width=8,heads=1 --val-every 0 >out.jsonl" /dev/null </dev/null >shown
 	is "$(tr -d '\r' <shown)" "~ train-step: update [0-9]+ of 2000, loss [0-9.]+"
 	run -0 --separate-stderr train-step -j -n 300
 	is "$stderr" ""
