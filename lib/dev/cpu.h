@@ -26,8 +26,9 @@ struct dev {
 
 extern const struct ops cpu_ops;
 
-/* A loop is worth its threads from about this many numbers on. */
-enum { CPU_SMALL = 8192, CPU_GROUP = 64 };
+/* A loop over numbers, and attention's steps of multiply and add, are worth waking a sleeping thread from
+ * about so many on: that takes some tens of microseconds. */
+enum { CPU_SMALL = 65536, CPU_SMALL_ATTENTION = 1 << 20, CPU_GROUP = 64 };
 
 /* ---- cpu_random.c ---- */
 

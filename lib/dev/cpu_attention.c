@@ -128,7 +128,7 @@ void cpu_attend(struct dev *d, const struct attention *a, float *y, float *stats
 {
 	int64_t tasks = a->rows * a->heads;
 
-#pragma omp parallel for schedule(static) num_threads(d->threads) if (tasks > 1)
+#pragma omp parallel for schedule(static) num_threads(d->threads) if (tasks * a->length * a->length * a->depth > CPU_SMALL_ATTENTION)
 	for (int64_t n = 0; n < tasks; n++) {
 		struct head h = head_at(a, qkv, n);
 
@@ -198,7 +198,7 @@ void cpu_attend_back(struct dev *d, const struct attention *a, float *dqkv, cons
 {
 	int64_t tasks = a->rows * a->heads;
 
-#pragma omp parallel for schedule(static) num_threads(d->threads) if (tasks > 1)
+#pragma omp parallel for schedule(static) num_threads(d->threads) if (tasks * a->length * a->length * a->depth > CPU_SMALL_ATTENTION)
 	for (int64_t n = 0; n < tasks; n++) {
 		struct head h = head_at(a, qkv, n);
 		int64_t at = (h.example * a->length * a->heads + h.head) * a->depth;
