@@ -37,7 +37,56 @@ static int unblock(int fd)
 	return f < 0 ? -1 : fcntl(fd, F_SETFL, f | O_NONBLOCK);
 }
 
-int drive_start(struct drive **out, bool pass_stderr, struct why *w)
+/* ---- its command line ---- */
+
+enum { OWN_ARGS = 24 };
+
+static int count(char *const *list)
+{
+	int n = 0;
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+static int pair(char **argv, int n, const char *option, const char *value)
+{
+	if (!value)
+		return n;
+	argv[n++] = (char *)option;
+	argv[n++] = (char *)value;
+	return n;
+}
+
+/* train-step --msgpack OPTIONS - -- COMMAND. The array is the caller's, the words are borrowed; NULL: no memory. */
+static char **command_line(char *path, const struct stranger *s, char deadline[32])
+{
+	int words = s ? count(s->argv) : 0, envs = s ? count(s->env) : 0, n = 0;
+	char **argv = calloc((size_t)(words + 2 * envs + OWN_ARGS), sizeof *argv);
+	if (!argv)
+		return NULL;
+	argv[n++] = path;
+	argv[n++] = "--msgpack";
+	if (words) {
+		for (int i = 0; i < envs; i++)
+			n = pair(argv, n, "--env", s->env[i]);
+		n = pair(argv, n, "--resume-with", s->resume_with);
+		n = pair(argv, n, "--step-regex", s->step_regex);
+		n = pair(argv, n, "--evidence", s->evidence);
+		num_shortest(s->deadline, deadline);
+		n = pair(argv, n, "--deadline", s->deadline > 0 ? deadline : NULL);
+		if (s->no_adapter)
+			argv[n++] = "--no-adapter";
+	}
+	argv[n++] = "-";
+	if (words)
+		argv[n++] = "--";
+	for (int i = 0; i < words; i++)
+		argv[n++] = s->argv[i];
+	return argv;
+}
+
+int drive_start(struct drive **out, const struct stranger *s, bool pass_stderr, struct why *w)
 {
 	char path[4096];
 	int r = proc_beside("train-step", path, sizeof path, w);
@@ -48,8 +97,9 @@ int drive_start(struct drive **out, bool pass_stderr, struct why *w)
 		return why_set(w, EX_OSERR, "start the trainer: %s: out of memory", path);
 	d->proc = (struct proc){ .in = -1, .out = -1, .err = -1 };
 	d->pass = pass_stderr;
-	char *argv[] = { path, "--msgpack", "-", NULL };
-	r = proc_start(&d->proc, argv, PROC_IN | PROC_OUT | PROC_ERR, w);
+	char deadline[32], **argv = command_line(path, s, deadline);
+	r = argv ? proc_start(&d->proc, argv, PROC_IN | PROC_OUT | PROC_ERR, w) : why_set(w, EX_OSERR, "start the trainer: %s: out of memory", path);
+	free(argv);
 	if (r < 0) {
 		free(d);
 		return r;

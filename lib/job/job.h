@@ -8,10 +8,23 @@
 
 /* ---- drive.c: a resident `train-step -`, reached by requests and records ---- */
 
+/* A user's command in the place of the builtin trainer: what `train-step ... -- COMMAND` takes, all
+ * borrowed. Words have placeholders ({micro_batch} ...; see command.h). It never comes out of a stream, but
+ * for gate --allow-exec. */
+struct stranger {
+	char *const *argv;        /* NULL-terminated; NULL: the builtin trainer */
+	char *const *env;         /* NULL-terminated NAME=VALUE; may be NULL */
+	const char *resume_with;  /* for sh -c: the command that resumes; may be NULL, as the next two */
+	const char *step_regex;   /* reads updates from its output */
+	const char *evidence;     /* none, basic, full */
+	double deadline;          /* seconds without a sign of life; 0: train-step's default */
+	bool no_adapter;          /* leave its environment alone */
+};
+
 struct drive;
-/* Starts the train-step beside the running binary, its stdin and stdout piped, the last lines of
- * its stderr kept (and passed on to ours when pass_stderr). */
-int drive_start(struct drive **d, bool pass_stderr, struct why *w) MUST_USE;
+/* Starts the train-step beside the running binary, for the stranger's command if there is one (s may be NULL),
+ * its stdin and stdout piped, the last lines of its stderr kept (and passed on to ours when pass_stderr). */
+int drive_start(struct drive **d, const struct stranger *s, bool pass_stderr, struct why *w) MUST_USE;
 int drive_request(struct drive *d, struct rec *request, struct why *w) MUST_USE; /* ends the record and sends it */
 /* The next record, valid until the next call. 1 a record; 0 the trainer has ended (drive_status);
  * -EX_TEMPFAIL: `seconds` have gone without one; -EX_DATAERR: what it writes is no stream.
@@ -80,6 +93,7 @@ struct probe_settings {
 	double deadline;  /* seconds a trial may take */
 	double seconds;   /* of timing for each size */
 	bool pass_stderr; /* the trainer's messages go to our stderr too */
+	const struct stranger *stranger; /* the command to probe; NULL: the builtin trainer */
 	void (*progress)(const char *line); /* one line on what is being done; may be NULL */
 };
 /* Writes the records of a probe, from its first trial's to `probe`. 0, or -code: -EX_NO nothing fits;

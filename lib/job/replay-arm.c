@@ -179,7 +179,7 @@ static int outcome(struct arm *a, struct drive *d, struct why *w)
 int arm_run(struct arm *a, struct rec *request, double until, struct why *w)
 {
 	struct drive *d = NULL;
-	int rc = drive_start(&d, false, w);
+	int rc = drive_start(&d, NULL, false, w);
 
 	if (rc < 0)
 		return rc;

@@ -372,7 +372,7 @@ int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 	if (t->bad)
 		return why_set(w, EX_OSERR, "try micro-batch %lld: its settings: out of memory", (long long)t->size);
 	if (!p->drive)
-		r = drive_start(&p->drive, p->set->pass_stderr, w);
+		r = drive_start(&p->drive, p->set->stranger, p->set->pass_stderr, w);
 	if (r == 0)
 		r = ask(p, t, role, request, w);
 	if (r == -EX_TEMPFAIL)
