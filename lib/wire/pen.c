@@ -112,10 +112,11 @@ void pen_header(struct pen *p, enum kind k, const char *header)
 {
 	struct text *t = p->t;
 	int64_t near = t->table == k ? NEAR_SAME : NEAR_OTHER;
-	bool stands = t->header_at[k] && t->lines - t->header_at[k] < near;
+	bool stands = t->header_at[k] && t->header[k] == header && t->lines - t->header_at[k] < near;
 	t->table = k;
 	if (stands)
 		return;
+	t->header[k] = header;
 	pen_newline(p);
 	pen_colored(p, BOLD, "%s", header);
 	pen_newline(p);

@@ -8,10 +8,11 @@ static void end_status(struct pen *p, const struct view *v)
 	pen_printf(p, "  ");
 	say_str(v, F_end_status, status);
 	pen_colored(p, status_color(status), "%s", status);
-	if (*say_int(v, F_end_updates, u))
-		pen_printf(p, " after %s updates", u);
-	if (*say_int(v, F_end_examples, x))
-		pen_printf(p, ", %s examples", x);
+	int64_t n;
+	if (view_int(v, F_end_updates, &n))
+		pen_printf(p, " after %s %s", grouped(n, u), n == 1 ? "update" : "updates");
+	if (view_int(v, F_end_examples, &n))
+		pen_printf(p, ", %s %s", grouped(n, x), n == 1 ? "example" : "examples");
 	if (*say_short(v, F_end_epochs, e))
 		pen_printf(p, ", %s epochs", e);
 	if (*say_seconds(v, F_end_seconds, s))
@@ -94,13 +95,87 @@ static void end_costs(struct pen *p, const struct view *v)
 	}
 }
 
+/* ---- a command's ---- */
+
+static void end_cause(struct pen *p, const struct view *v)
+{
+	char exception[VALUE], signal[VALUE], status[VALUE], cause[VALUE];
+	if (!*say_str(v, F_end_cause, cause))
+		return;
+	pen_label(p, "cause");
+	pen_printf(p, "%s", view_is(v, F_end_cause, "updates") ? "stopped after its updates" : view_is(v, F_end_cause, "asked") ? "asked to stop" : cause);
+	text_also(p, ", exception ", say_str(v, F_end_exception, exception));
+	text_also(p, ", signal ", say_str(v, F_end_signal, signal));
+	text_also(p, ", exit status ", say_int(v, F_end_exit_status, status));
+	pen_newline(p);
+}
+
+/* Counters of the whole tree of processes, seen from outside. */
+static void end_tree(struct pen *p, const struct view *v)
+{
+	char resident[VALUE], space[VALUE], all[VALUE], cpu[VALUE], n[VALUE];
+	bool any = *say_bytes(v, F_end_resident_peak_bytes, resident);
+	if (any) {
+		pen_label(p, "of the host");
+		pen_printf(p, "%s resident at the peak", resident);
+		text_also(p, ", address space ", say_bytes(v, F_end_address_peak_bytes, space));
+		pen_newline(p);
+	}
+	if (*say_bytes(v, F_end_device_all_peak_bytes, all)) {
+		pen_label(p, "of the device");
+		pen_printf(p, " %s in use at the peak, others' too", all);
+		pen_newline(p);
+	}
+	if (!*say_seconds(v, F_end_cpu_seconds, cpu))
+		return;
+	pen_label(p, "processor");
+	pen_printf(p, "%s s", cpu);
+	int64_t most;
+	if (view_int(v, F_end_processes, &most))
+		pen_printf(p, " in %s %s", grouped(most, n), most == 1 ? "process" : "processes at most");
+	pen_newline(p);
+}
+
+static void end_files(struct pen *p, const struct view *v)
+{
+	char n[VALUE], bytes[VALUE];
+	int64_t files = 0, refused = 0;
+	if (view_int(v, F_end_files_written, &files) && files) {
+		pen_label(p, "wrote");
+		pen_printf(p, "%s %s", grouped(files, n), files == 1 ? "file" : "files");
+		text_also(p, ", ", say_bytes(v, F_end_bytes_written, bytes));
+		if (view_count(v, F_end_files) > 0) {
+			pen_printf(p, ": ");
+			text_strs(p, v, F_end_files, 4);
+		}
+		pen_newline(p);
+	}
+	if (view_int(v, F_end_lines_refused, &refused) && refused) {
+		pen_label(p, "refused");
+		pen_printf(p, "%s %s of its protocol", grouped(refused, n), refused == 1 ? "line" : "lines");
+		pen_newline(p);
+	}
+}
+
+static void end_words(struct pen *p, const struct view *v)
+{
+	const char *s;
+	size_t n;
+	for (int i = 0; i < view_count(v, F_end_stderr); i++)
+		if (view_item_str(v, F_end_stderr, i, &s, &n)) {
+			pen_printf(p, "    | ");
+			pen_bytes(p, s, n);
+			pen_newline(p);
+		}
+}
+
 static void end_lost(struct pen *p, const struct view *v)
 {
 	char n[VALUE];
 	int64_t dropped = 0, skipped = 0;
 	if (view_int(v, F_end_dropped_examples, &dropped) && dropped) {
 		pen_label(p, "dropped");
-		pen_printf(p, "%s examples of incomplete windows", grouped(dropped, n));
+		pen_printf(p, "%s %s of incomplete windows", grouped(dropped, n), dropped == 1 ? "example" : "examples");
 		pen_newline(p);
 	}
 	if (view_int(v, F_end_skipped_updates, &skipped) && skipped) {
@@ -115,8 +190,12 @@ void text_end(struct pen *p, const struct view *v)
 	pen_break(p);
 	end_status(p, v);
 	end_why(p, v);
+	end_words(p, v);
+	end_cause(p, v);
 	end_scores(p, v);
 	end_costs(p, v);
+	end_tree(p, v);
+	end_files(p, v);
 	end_lost(p, v);
 }
 

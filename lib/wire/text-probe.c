@@ -105,10 +105,11 @@ static void probe_accum(struct pen *p, const struct view *v)
 static void probe_cost(struct pen *p, const struct view *v)
 {
 	char n[VALUE], after[VALUE], s[VALUE];
-	if (!*say_int(v, F_probe_trials, n))
+	int64_t trials;
+	if (!view_int(v, F_probe_trials, &trials))
 		return;
 	pen_label(p, "cost");
-	pen_printf(p, "%s trials", n);
+	pen_printf(p, "%s %s", grouped(trials, n), trials == 1 ? "trial" : "trials");
 	if (*say_int(v, F_probe_trials_after_failure, after))
 		pen_printf(p, ", %s of them after the first that did not fit", after);
 	if (*say_seconds(v, F_probe_seconds, s))

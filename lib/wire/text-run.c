@@ -1,13 +1,6 @@
 /* text-run.c - a run for people: what it is, what it needs, how it ended. */
 #include "text.h"
 
-/* Appends " word value" where the field is there. */
-static void also(struct pen *p, const char *word, const char *value)
-{
-	if (*value)
-		pen_printf(p, "%s%s", word, value);
-}
-
 static void run_title(struct pen *p, const struct view *v)
 {
 	char run[VALUE], role[VALUE], host[VALUE], when[RFC3339_SIZE] = "";
@@ -19,7 +12,7 @@ static void run_title(struct pen *p, const struct view *v)
 	pen_newline(p);
 	pen_colored(p, BOLD, "run %s", say_str(v, F_run_run, run));
 	pen_printf(p, "  %s, %s", say_str(v, F_run_role, role), when);
-	also(p, " on ", say_str(v, F_run_host, host));
+	text_also(p, " on ", say_str(v, F_run_host, host));
 	pen_newline(p);
 }
 
@@ -52,8 +45,8 @@ static void run_data(struct pen *p, const struct view *v)
 		return;
 	if (*say_int(v, F_run_train_examples, a)) {
 		pen_printf(p, "  (%s train", a);
-		also(p, ", validation ", say_int(v, F_run_validation_examples, b));
-		also(p, ", test ", say_int(v, F_run_test_examples, c));
+		text_also(p, ", validation ", say_int(v, F_run_validation_examples, b));
+		text_also(p, ", test ", say_int(v, F_run_test_examples, c));
 		pen_printf(p, " examples)");
 	}
 	pen_newline(p);
@@ -65,7 +58,7 @@ static void run_optimizer(struct pen *p, const struct view *v)
 	double clip;
 	if (!line_of(p, v, "optimizer", F_run_optimizer))
 		return;
-	also(p, ", schedule ", say_str(v, F_run_schedule, a));
+	text_also(p, ", schedule ", say_str(v, F_run_schedule, a));
 	if (view_num(v, F_run_clip, &clip) && clip > 0)
 		pen_printf(p, ", clipped at %s", number_words(clip, c));
 	pen_newline(p);
@@ -80,7 +73,7 @@ static void run_batch(struct pen *p, const struct view *v)
 	view_int(v, F_run_replicas, &replicas);
 	pen_label(p, "batch");
 	pen_printf(p, "%s", b);
-	also(p, " x accum ", say_int(v, F_run_accum, a));
+	text_also(p, " x accum ", say_int(v, F_run_accum, a));
 	if (replicas > 1)
 		pen_printf(p, " x %s replicas", grouped(replicas, r));
 	if (*say_int(v, F_run_effective_batch, e))
@@ -102,7 +95,7 @@ static void run_budget(struct pen *p, const struct view *v)
 		pen_printf(p, " = %s examples", x);
 	if (*say_short(v, F_run_planned_epochs, e))
 		pen_printf(p, " = %s epochs", e);
-	also(p, ", named in ", say_str(v, F_run_budget, named));
+	text_also(p, ", named in ", say_str(v, F_run_budget, named));
 	pen_newline(p);
 }
 
@@ -112,7 +105,7 @@ static void run_place(struct pen *p, const struct view *v)
 	int64_t budget = 0;
 	pen_label(p, "on");
 	pen_printf(p, "%s", *say_str(v, F_run_device, device) ? device : "an unknown device");
-	also(p, ", ", say_str(v, F_run_precision, precision));
+	text_also(p, ", ", say_str(v, F_run_precision, precision));
 	int64_t n = 0;
 	if (view_int(v, F_run_threads, &n) && n > 0)
 		pen_printf(p, ", %s threads", grouped(n, threads));
@@ -120,7 +113,8 @@ static void run_place(struct pen *p, const struct view *v)
 		pen_printf(p, ", all %s cores", threads);
 	if (view_int(v, F_run_memory_bytes, &budget) && budget > 0)
 		pen_printf(p, ", memory budget %s", say_bytes(v, F_run_memory_bytes, memory));
-	also(p, ", seed ", say_int(v, F_run_seed, seed));
+	if (!view_is(v, F_run_trainer, "command")) /* which may not have been told */
+		text_also(p, ", seed ", say_int(v, F_run_seed, seed));
 	pen_newline(p);
 }
 
@@ -131,7 +125,7 @@ static void run_origin(struct pen *p, const struct view *v)
 	if (*say_str(v, F_run_resumed_run, id)) {
 		pen_label(p, "resumes");
 		pen_printf(p, "run %s", id);
-		also(p, " from update ", say_int(v, F_run_resumed_update, update));
+		text_also(p, " from update ", say_int(v, F_run_resumed_update, update));
 		pen_newline(p);
 	}
 	if (*say_str(v, F_run_parent, parent)) {
@@ -150,11 +144,15 @@ void text_run(struct pen *p, const struct view *v)
 {
 	pen_break(p);
 	run_title(p, v);
-	run_model(p, v);
-	run_data(p, v);
-	run_optimizer(p, v);
-	run_batch(p, v);
-	run_budget(p, v);
+	if (view_is(v, F_run_trainer, "command")) {
+		text_run_command(p, v);
+	} else {
+		run_model(p, v);
+		run_data(p, v);
+		run_optimizer(p, v);
+		run_batch(p, v);
+		run_budget(p, v);
+	}
 	run_place(p, v);
 	run_origin(p, v);
 }
@@ -165,7 +163,7 @@ void text_plan(struct pen *p, const struct view *v)
 	pen_break(p);
 	pen_label(p, "will need");
 	pen_printf(p, "%s at the peak", *say_bytes(v, F_plan_peak_bytes, peak) ? peak : "unknown memory");
-	also(p, ", in ", say_str(v, F_plan_peak_phase, phase));
+	text_also(p, ", in ", say_str(v, F_plan_peak_phase, phase));
 	if (*say_bytes(v, F_plan_fixed_bytes, fixed) && *say_bytes(v, F_plan_per_example_bytes, each))
 		pen_printf(p, ": %s + %s for each example of the micro-batch", fixed, each);
 	int64_t bytes;
@@ -174,16 +172,32 @@ void text_plan(struct pen *p, const struct view *v)
 	pen_newline(p);
 }
 
+/* The loss as it was computed over all targets, and the mean of the passes' means where that is what there is, or
+ * what was printed. */
+static void eval_losses(struct pen *p, const struct view *v)
+{
+	char loss[VALUE], means[VALUE];
+	say_num(v, F_eval_loss, loss);
+	say_num(v, F_eval_batch_mean_loss, means);
+	pen_printf(p, "loss %s", *loss ? loss : *means ? means : "unknown");
+	if (*means)
+		pen_printf(p, *loss ? ", mean of batch means %s" : ", a mean of batch means", means);
+	if (*means && *loss && view_is(v, F_eval_printed, "batch_mean_loss"))
+		pen_printf(p, " (as printed)");
+}
+
 void text_eval(struct pen *p, const struct view *v)
 {
-	char split[VALUE], at[VALUE], loss[VALUE], acc[VALUE], exact[VALUE], n[VALUE], s[VALUE];
+	char split[VALUE], at[VALUE], acc[VALUE], exact[VALUE], n[VALUE], s[VALUE];
 	pen_printf(p, "  ");
 	pen_colored(p, BOLD, "%s", say_str(v, F_eval_split, split));
-	pen_printf(p, " at update %s: loss %s", say_int(v, F_eval_update, at), *say_num(v, F_eval_loss, loss) ? loss : "unknown");
-	also(p, ", accuracy ", say_share(v, F_eval_accuracy, acc));
-	also(p, ", exact answers ", say_share(v, F_eval_exact_match, exact));
-	if (*say_int(v, F_eval_examples, n))
-		pen_printf(p, ", on %s examples", n);
+	pen_printf(p, " at update %s: ", say_int(v, F_eval_update, at));
+	eval_losses(p, v);
+	text_also(p, ", accuracy ", say_share(v, F_eval_accuracy, acc));
+	text_also(p, ", exact answers ", say_share(v, F_eval_exact_match, exact));
+	int64_t examples;
+	if (view_int(v, F_eval_examples, &examples))
+		pen_printf(p, ", on %s %s", grouped(examples, n), examples == 1 ? "example" : "examples");
 	if (*say_seconds(v, F_eval_seconds, s))
 		pen_printf(p, " in %s s", s);
 	pen_newline(p);
@@ -194,13 +208,20 @@ void text_save(struct pen *p, const struct view *v)
 	char at[VALUE], bytes[VALUE], s[VALUE];
 	const char *path = "";
 	size_t n = 0;
+	bool in_place = false;
 	view_str(v, F_save_path, &path, &n);
 	pen_printf(p, "  ");
 	pen_colored(p, BOLD, "saved");
 	pen_printf(p, " at update %s: ", say_int(v, F_save_update, at));
 	pen_bytes(p, path, n);
-	also(p, ", ", say_bytes(v, F_save_bytes, bytes));
+	text_also(p, ", ", say_bytes(v, F_save_bytes, bytes));
 	if (*say_seconds(v, F_save_seconds, s))
 		pen_printf(p, " in %s s", s);
+	if (view_count(v, F_save_holds) > 0) {
+		pen_printf(p, ", holds ");
+		text_strs(p, v, F_save_holds, 8);
+	}
+	if (view_bool(v, F_save_in_place, &in_place) && in_place)
+		pen_printf(p, "; written over the one before");
 	pen_newline(p);
 }

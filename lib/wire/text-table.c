@@ -15,24 +15,57 @@ static void step_rate(const struct view *v, char out[VALUE])
 		snprintf(out, VALUE, "%.1f", (double)rows / seconds);
 }
 
+/* A command does not say how many epochs it has gone through: its column is that of the examples. */
+static const char step_epochs[] = "  update     epoch        loss         lr  grad norm   ms/update  examples/s";
+static const char step_rows[] = "  update      rows        loss         lr  grad norm   ms/update  examples/s";
+
+/* Sets the second cell, and chooses the header; a row that has neither stays under the last one. */
+static const char *step_second(const struct text *t, const struct view *v, char out[VALUE])
+{
+	double epoch;
+	int64_t rows, passes = 1;
+	out[0] = 0;
+	if (view_num(v, F_step_epoch, &epoch)) {
+		snprintf(out, VALUE, "%.3f", epoch);
+		return step_epochs;
+	}
+	if (!view_int(v, F_step_rows, &rows))
+		return t->header[KIND_step] ? t->header[KIND_step] : step_epochs;
+	view_int(v, F_step_passes, &passes);
+	if (passes > 1 && rows % passes == 0)
+		snprintf(out, VALUE, "%lld x %lld", (long long)(rows / passes), (long long)passes);
+	else
+		grouped(rows, out);
+	return step_rows;
+}
+
+/* What is odd about an update, behind its row. */
+static void step_words(struct pen *p, const struct view *v)
+{
+	char n[VALUE];
+	bool training = true;
+	int64_t left = 0, dropped = 0;
+	if (view_bool(v, F_step_training, &training) && !training)
+		pen_colored(p, YELLOW, "  not in training mode");
+	if (view_int(v, F_step_left_over, &left) && left)
+		pen_colored(p, YELLOW, "  %s gradients were left over", grouped(left, n));
+	if (view_int(v, F_step_dropped_passes, &dropped) && dropped)
+		pen_colored(p, YELLOW, "  %s %s thrown away", grouped(dropped, n), dropped == 1 ? "pass was" : "passes were");
+}
+
 void text_step(struct pen *p, const struct view *v)
 {
-	char s[VALUE];
+	char s[VALUE], second[VALUE];
 	bool skipped = false;
 	int64_t update;
 	double loss, ms;
-	pen_header(p, KIND_step, "  update     epoch        loss         lr  grad norm   ms/update  examples/s");
+	pen_header(p, KIND_step, step_second(p->t, v, second));
 	view_bool(v, F_step_skipped, &skipped);
 	say_int(v, F_step_update, s);
 	if (skipped && view_int(v, F_step_update, &update) && update < INT64_MAX)
 		grouped(update + 1, s); /* the one that was attempted; the record has those applied */
 	pen_cell(p, 8, s);
-	double epoch;
-	if (view_num(v, F_step_epoch, &epoch))
-		snprintf(s, sizeof s, "%.3f", epoch);
-	else
-		s[0] = 0;
-	pen_cell(p, 10, s);
+	pen_cell(p, 10, second);
 	say_num(v, F_step_loss, s);
 	bool finite = !view_num(v, F_step_loss, &loss) || isfinite(loss);
 	pen_printf(p, "%*s", strlen(s) < 12 ? (int)(12 - strlen(s)) : 1, "");
@@ -48,6 +81,7 @@ void text_step(struct pen *p, const struct view *v)
 	pen_cell(p, 12, s);
 	if (skipped)
 		pen_colored(p, YELLOW, "  skipped");
+	step_words(p, v);
 	pen_newline(p);
 }
 
@@ -172,10 +206,26 @@ static void trial_failed(struct pen *p, const struct view *v)
 		}
 }
 
+/* Counters are told apart: where nobody counts what tensors hold, the column is that of what was reserved, or
+ * used. A row without any stays under the last header. */
+static const char *trial_peak(const struct text *t, const struct view *v, char out[VALUE])
+{
+	static const char allocated[] = "micro-batch  for      verdict      examples/s      95 % of it   tokens/s    peak";
+	static const char reserved[] = "micro-batch  for      verdict      examples/s      95 % of it   tokens/s  reserved";
+	static const char used[] = "micro-batch  for      verdict      examples/s      95 % of it   tokens/s    used";
+	if (*say_bytes(v, F_trial_allocated_peak_bytes, out))
+		return allocated;
+	if (*say_bytes(v, F_trial_reserved_peak_bytes, out))
+		return reserved;
+	if (*say_bytes(v, F_trial_device_used_peak_bytes, out))
+		return used;
+	return t->header[KIND_trial] ? t->header[KIND_trial] : allocated;
+}
+
 void text_trial(struct pen *p, const struct view *v)
 {
-	char s[VALUE], verdict[VALUE];
-	pen_header(p, KIND_trial, "micro-batch  for      verdict      examples/s      95 % of it   tokens/s    peak");
+	char s[VALUE], verdict[VALUE], peak[VALUE];
+	pen_header(p, KIND_trial, trial_peak(p->t, v, peak));
 	pen_cell(p, 11, say_int(v, F_trial_micro_batch, s));
 	pen_printf(p, "  %-7s  ", say_str(v, F_trial_part, s));
 	say_str(v, F_trial_verdict, verdict);
@@ -184,7 +234,7 @@ void text_trial(struct pen *p, const struct view *v)
 	pen_cell(p, 11, say_rate(v, F_trial_examples_per_second, s));
 	pen_cell(p, 16, interval(v, s));
 	pen_cell(p, 11, say_tokens(v, F_trial_examples_per_second, F_trial_tokens_per_second, s));
-	pen_cell(p, 8, say_bytes(v, F_trial_allocated_peak_bytes, s));
+	pen_cell(p, 8, peak);
 	pen_newline(p);
 	if (strcmp(verdict, "fits"))
 		trial_failed(p, v);

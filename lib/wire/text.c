@@ -157,6 +157,9 @@ int text_write(struct text *t, const struct view *v, struct buf *out)
 		[KIND_example] = text_example, [KIND_phase] = text_phase, [KIND_trial] = text_trial, [KIND_probe] = text_probe,
 		[KIND_step] = text_step, [KIND_eval] = text_eval, [KIND_prediction] = text_prediction, [KIND_save] = text_save,
 		[KIND_verdict] = text_verdict, [KIND_note] = text_note, [KIND_end] = text_end,
+		[KIND_trainer] = text_trainer, [KIND_model] = text_model, [KIND_optimizer] = text_optimizer, [KIND_blind] = text_blind,
+		[KIND_loader] = text_loader, [KIND_load] = text_load, [KIND_state] = text_state, [KIND_replica] = text_replica,
+		[KIND_check] = text_check, [KIND_failure] = text_failure,
 	};
 	struct pen p = {t, out, 0, out->n};
 	if (!hidden(t, v))

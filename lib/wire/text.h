@@ -28,7 +28,7 @@ void pen_wrapped(struct pen *p, const char *color, int indent, const char *s, si
 void pen_label(struct pen *p, const char *label);
 /* One cell of a table: right-aligned in so many columns, left-aligned if negative. */
 void pen_cell(struct pen *p, int width, const char *text);
-/* Column header of the kind's table, unless it stands near above. */
+/* Column header of the kind's table, unless the same stands near above; a literal. */
 void pen_header(struct pen *p, enum kind k, const char *header);
 /* Something else begins: each table prints its header again. */
 void pen_break(struct pen *p);
@@ -61,5 +61,24 @@ void text_phase(struct pen *p, const struct view *v);
 void text_verdict(struct pen *p, const struct view *v);
 void text_trial(struct pen *p, const struct view *v);
 void text_probe(struct pen *p, const struct view *v);
+void text_trainer(struct pen *p, const struct view *v);
+void text_model(struct pen *p, const struct view *v);
+void text_optimizer(struct pen *p, const struct view *v);
+void text_blind(struct pen *p, const struct view *v);
+void text_loader(struct pen *p, const struct view *v);
+void text_load(struct pen *p, const struct view *v);
+void text_state(struct pen *p, const struct view *v);
+void text_replica(struct pen *p, const struct view *v);
+void text_check(struct pen *p, const struct view *v);
+void text_failure(struct pen *p, const struct view *v);
+
+/* ---- text-command.c ---- */
+
+/* Of a run record: the command and its settings in place of model, data and optimizer. */
+void text_run_command(struct pen *p, const struct view *v);
+/* "word value", where there is a value. */
+void text_also(struct pen *p, const char *word, const char *value);
+/* The first `most` words of a list, with commas. */
+void text_strs(struct pen *p, const struct view *v, enum field f, int most);
 
 #endif

@@ -137,6 +137,7 @@ struct text {
 	bool all;         /* show what is inside trials and replays, too; else a trial is its line in the table */
 	int64_t lines;             /* printed so far */
 	int64_t header_at[KINDS];  /* the line behind each table's last column header; 0 where none counts any more */
+	const char *header[KINDS]; /* that header: a table may have columns of two sorts */
 	enum kind table;           /* whose row was printed last */
 	char verdict_run[ULID_SIZE]; /* whose verdicts stand above */
 	char hidden[8][ULID_SIZE]; /* open runs of which nothing is shown */
