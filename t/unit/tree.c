@@ -1,0 +1,210 @@
+/* tree.c - what a command and all that it started use: counted, compared with what they say themselves, and
+ * ended wherever they escaped to. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#include "../../lib/job/tree.h"
+
+static char self[300];
+
+static char *const *sh(const char *script)
+{
+	static char *argv[] = { "sh", "-c", NULL, NULL };
+
+	argv[2] = (char *)(uintptr_t)script;
+	return argv;
+}
+
+static void rid(const char *folder)
+{
+	struct proc p;
+
+	if (proc_start(&p, (char *[]){ "rm", "-rf", (char *)(uintptr_t)folder, NULL }, 0, NULL) == 0)
+		proc_end(&p, 10);
+}
+
+/* Watches the script in a new folder; its stdout, cut at size. The folder is left in `folder`. */
+static void watch(const char *script, char folder[64], bool whole, char *out, size_t size, struct tree_facts *f)
+{
+	struct why w = { 0 };
+	struct tree *t = NULL;
+	struct proc p;
+	char line[6000];
+	ssize_t n = 0, k;
+
+	snprintf(folder, 64, "/tmp/tree.XXXXXX");
+	if (!mkdtemp(folder) || tree_new(&t, folder, "saves", &w) < 0) {
+		ok(false, "a tree: %s", w.text);
+		return;
+	}
+	tree_scan(t, whole);
+	snprintf(line, sizeof line, "cd %s || exit; %s", folder, script);
+	if (proc_start(&p, sh(line), PROC_OUT, &w) < 0) {
+		ok(false, "a child: %s", w.text);
+		return;
+	}
+	tree_watch(t, p.pid);
+	fcntl(p.out, F_SETFL, O_NONBLOCK);
+	for (int i = 0; i < 2000 && !proc_wait(&p, 0.01, NULL); i++) {
+		tree_look(t);
+		k = read(p.out, out + n, size - 1 - (size_t)n);
+		n += k > 0 ? k : 0;
+	}
+	k = read(p.out, out + n, size - 1 - (size_t)n);
+	n += k > 0 ? k : 0;
+	out[n] = '\0';
+	proc_end(&p, 0);
+	tree_end(t, f);
+}
+
+/* Three processes that each hold what they say; all are there at once. */
+static void resident(bool whole)
+{
+	struct tree_facts f;
+	char folder[64], out[4096], *p = out, script[1000];
+	int64_t sum = 0;
+
+	snprintf(script, sizeof script, "%s hold 40 & %s hold 80 & %s hold 20 & wait", self, self, self);
+	watch(script, folder, whole, out, sizeof out, &f);
+	for (int i = 0; i < 3; i++)
+		sum += strtoll(p, &p, 10);
+	ok(sum > 140 << 20 && sum < 200 << 20, "three processes hold %lld bytes together, they say", (long long)sum);
+	ok(f.resident_peak >= sum && f.resident_peak < sum + (8 << 20), "the tree's peak is that and a shell's: %lld", (long long)f.resident_peak);
+	is_int(f.processes, 4, "of four processes");
+	ok(f.address_peak >= 80 << 20 && f.address_peak < 160 << 20, "the largest address space is one process's: %lld", (long long)f.address_peak);
+	is_int(f.escaped, 0, "none escaped");
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+/* A peak between two looks is in the kernel's own account of each process. */
+static void short_peak(void)
+{
+	struct tree_facts f;
+	char folder[64], out[4096], script[1000];
+
+	snprintf(script, sizeof script, "exec %s flash 200", self);
+	watch(script, folder, false, out, sizeof out, &f);
+	ok(f.resident_peak > 200 << 20 && f.resident_peak < 220 << 20, "a peak that was over at the next look: %lld", (long long)f.resident_peak);
+	watch("exec true", folder, false, out, sizeof out, &f);
+	ok(f.resident_peak < 100 << 20, "the next command does not inherit it: %lld", (long long)f.resident_peak);
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+static void cpu(bool whole)
+{
+	struct tree_facts f;
+	char folder[64], out[4096], script[1000];
+
+	snprintf(script, sizeof script, "%s burn 0.4; (setsid %s burn 0.4 &); sleep 1.5", self, self);
+	watch(script, folder, whole, out, sizeof out, &f);
+	ok(f.cpu_seconds >= 0.79 && f.cpu_seconds < 1, "one child that was waited for and one that escaped: %g seconds", f.cpu_seconds);
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+static void escapes(bool whole)
+{
+	struct tree_facts f;
+	char folder[64], out[4096];
+	pid_t pid;
+
+	watch("(setsid sh -c 'echo $$; exec sleep 100' &) ; sleep 0.4", folder, whole, out, sizeof out, &f);
+	pid = (pid_t)atoi(out);
+	ok(pid > 0, "a double fork and a session of its own: %d", (int)pid);
+	is_int(f.escaped, 1, "it was counted");
+	ok(kill(pid, 0) < 0, "it is gone");
+	ok(waitpid(-1, NULL, WNOHANG) < 0, "and reaped");
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+/* A child that we had before is none of the tree's. */
+static void others(bool whole)
+{
+	struct tree_facts f;
+	char folder[64], out[4096];
+	struct proc mine;
+
+	if (proc_start(&mine, sh("sleep 100"), 0, NULL) < 0)
+		return;
+	watch("exec sleep 0.5", folder, whole, out, sizeof out, &f);
+	is_int(f.processes, 1, "another child of ours is not counted");
+	is_int(kill(mine.pid, 0), 0, "nor killed");
+	proc_end(&mine, 0);
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+static void files(void)
+{
+	struct tree_facts f;
+	char folder[64], out[4096];
+
+	watch("mkdir -p a/b .git saves __pycache__; echo 12345 >a/b/new; echo x >.git/hidden; echo 123 >saves/last; ln -s a/b/new link; echo >__pycache__/p;"
+	      "echo 1 >.dot; ln -s / root", folder, false, out, sizeof out, &f);
+	is_int(f.files, 3, "three files");
+	is_int(f.bytes, 6 + 4 + 2, "of so many bytes");
+	ok(f.file_count == 3 && !strcmp(f.file[0], ".dot") && !strcmp(f.file[1], "a/b/new") && !strcmp(f.file[2], "saves/last"), "their names");
+	ok(!f.files_partial, "all were looked at");
+	tree_facts_free(&f);
+	rid(folder);
+}
+
+/* What the scripts above start: this program itself. */
+static int part(const char *what, double amount)
+{
+	double begin = clock_seconds();
+	char *p = NULL;
+
+	if (!strcmp(what, "burn")) {
+		struct rusage u;
+
+		do
+			getrusage(RUSAGE_SELF, &u);
+		while ((double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6 < amount);
+		return 0;
+	}
+	p = malloc((size_t)amount << 20);
+	for (size_t i = 0; p && i < (size_t)amount << 20; i += 4096)
+		((volatile char *)p)[i] = 1;
+	if (!strcmp(what, "flash")) {
+		free(p);
+		usleep(300000);
+		return 0;
+	}
+	printf("%lld\n", (long long)host_rss());
+	fflush(stdout);
+	while (clock_seconds() < begin + 1.5)
+		usleep(10000);
+	free(p);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (argc == 3)
+		return part(argv[1], strtod(argv[2], NULL));
+	if (n < 0)
+		return 1;
+	resident(false);
+	resident(true);
+	short_peak();
+	cpu(false);
+	cpu(true);
+	escapes(false);
+	escapes(true);
+	others(false);
+	others(true);
+	files();
+	return done_testing();
+}
