@@ -75,8 +75,11 @@ static void when(struct timestamp t, char out[CELL])
 
 static void what(const struct summary_row *r, char out[CELL])
 {
-	snprintf(out, CELL, "%s%s%s%s%s%s%s", strcmp(r->role, "train") && *r->role ? r->role : "", strcmp(r->role, "train") && *r->role ? " " : "",
-	         *r->model ? r->model : "?", *r->data ? " " : "", r->data, *r->optimizer ? " " : "", r->optimizer);
+	const char *role = strcmp(r->role, "train") ? r->role : "", *first = *r->program ? r->program : *r->model ? r->model : "?";
+	const char *model = *r->program ? r->model : "";
+
+	snprintf(out, CELL, "%s%s%s%s%s%s%s%s%s", role, *role ? " " : "", first, *model ? " " : "", model,
+	         *r->data ? " " : "", r->data, *r->optimizer ? " " : "", r->optimizer);
 }
 
 static void batch(const struct summary_row *r, char out[CELL])
@@ -137,15 +140,30 @@ static void status_of(const struct summary_row *r, char out[CELL])
 	if (!*r->status)
 		snprintf(out, CELL, "unknown, last seen %.40s", seen);
 	else if (strcmp(r->role, "probe") == 0)
-		snprintf(out, CELL, "%s, %lld trials", r->status, (long long)r->trials);
+		snprintf(out, CELL, "%s, %lld %s", r->status, (long long)r->trials, r->trials == 1 ? "trial" : "trials");
 	else
 		snprintf(out, CELL, "%s", r->status);
 }
 
+/* What tensors hold is the peak where somebody counts it; else what the device, or the host, has seen, and
+ * the cell says which of them. */
+static void peak(const struct summary_row *r, char out[CELL])
+{
+	bool host = !*r->device || strcmp(r->device, "cpu") == 0;
+	char bytes[16];
+
+	if (r->allocated_peak_bytes >= 0)
+		snprintf(out, CELL, "%s", num_human_bytes(r->allocated_peak_bytes, bytes));
+	else if (r->device_used_peak_bytes >= 0 && !host)
+		snprintf(out, CELL, "%s device", num_human_bytes(r->device_used_peak_bytes, bytes));
+	else if (r->resident_peak_bytes >= 0 || r->device_used_peak_bytes >= 0)
+		snprintf(out, CELL, "%s resident", num_human_bytes(r->resident_peak_bytes >= 0 ? r->resident_peak_bytes : r->device_used_peak_bytes, bytes));
+	else
+		snprintf(out, CELL, "-");
+}
+
 static void cells(const struct summary_row *r, int id, char cell[COLUMNS + 1][CELL])
 {
-	char peak[16];
-
 	snprintf(cell[0], CELL, "%.*s", id, r->id);
 	when(r->first, cell[1]);
 	what(r, cell[2]);
@@ -154,7 +172,7 @@ static void cells(const struct summary_row *r, int id, char cell[COLUMNS + 1][CE
 	validation(r, cell[5]);
 	best(r, cell[6]);
 	speed(r, cell[7]);
-	snprintf(cell[8], CELL, "%s", r->allocated_peak_bytes < 0 ? "-" : num_human_bytes(r->allocated_peak_bytes, peak));
+	peak(r, cell[8]);
 	verdict(r, cell[9]);
 	status_of(r, cell[10]);
 }
@@ -337,6 +355,7 @@ static void put_row(struct writer *w, const struct summary_row *r)
 	put_str(w, "role", r->role);
 	put_time(w, "first", r->first);
 	put_time(w, "last", r->last);
+	put_str(w, "program", r->program);
 	put_str(w, "model", r->model);
 	put_str(w, "data", r->data);
 	put_str(w, "optimizer", r->optimizer);
@@ -359,6 +378,7 @@ static void put_row(struct writer *w, const struct summary_row *r)
 	put_int(w, "allocated_peak_bytes", r->allocated_peak_bytes);
 	put_int(w, "reserved_peak_bytes", r->reserved_peak_bytes);
 	put_int(w, "device_used_peak_bytes", r->device_used_peak_bytes);
+	put_int(w, "resident_peak_bytes", r->resident_peak_bytes);
 	put_int(w, "trials", r->trials ? r->trials : -1);
 	put_str(w, "verdict", r->verdict);
 	put_str(w, "phases", r->failed);

@@ -53,6 +53,7 @@ struct search {
 	int strikes;    /* guesses in a row that the last trials proved wrong */
 	int after;      /* trials since the first that did not fit, that one not counted */
 	bool hopeful;   /* the size given out last was thought to fit */
+	bool leap;      /* trials are dear: the line may be followed beyond twice the size before anything has failed */
 	struct search_point point[SEARCH_POINTS];
 	int points;
 };
@@ -161,6 +162,7 @@ void tally_free(struct tally *t); /* may be NULL */
 struct summary_row {
 	char id[ULID_SIZE];       /* of the run, or of the probe */
 	char role[12];            /* train, probe, replay, ... */
+	char program[40];         /* a command: its name; then model and optimizer are the classes that it uses */
 	char model[40], data[40], optimizer[24], device[24];
 	struct timestamp first, last; /* first and last seen */
 	char status[20];          /* of the end or probe record; "" while it is open */
@@ -170,6 +172,7 @@ struct summary_row {
 	double validation_loss, validation_accuracy, best_loss, test_loss, test_accuracy; /* NAN unknown */
 	double examples_per_second, tokens_per_second;
 	int64_t allocated_peak_bytes, reserved_peak_bytes, device_used_peak_bytes;
+	int64_t resident_peak_bytes; /* a command: of all its processes on the host */
 	char verdict[12];         /* fail, unproven, ok; "" if no gate spoke */
 	char failed[64];          /* phases that failed, or are unproven where none failed */
 	bool has_end;

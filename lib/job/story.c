@@ -9,7 +9,17 @@ enum { SHOWN = 20 }; /* steps, evaluations, ... of a run */
 
 /* The places of things in a row's text: first the probe's, then a block for each run. */
 enum { OF_PROBE, CONCLUSION, BLOCKS };
-enum { HEADER, PLAN, EXAMPLES, STEPS, EVALS, PREDICTIONS, SAVES, PHASES, JUDGED, NOTES, END, PLACES };
+enum { HEADER, TRAINER, PLAN, EXAMPLES, LOADS, LOADERS, STATES, STEPS, REPLICAS, EVALS, PREDICTIONS, SAVES, CHECKS, PHASES, JUDGED, NOTES, FAILURES, END, PLACES };
+
+/* Kinds of which a run may have any number: of these a handful is shown. */
+static const struct {
+	enum kind kind;
+	int place;
+} many[] = {
+	{ KIND_step, STEPS }, { KIND_eval, EVALS }, { KIND_prediction, PREDICTIONS }, { KIND_example, EXAMPLES }, { KIND_load, LOADS },
+	{ KIND_loader, LOADERS }, { KIND_state, STATES }, { KIND_replica, REPLICAS }, { KIND_check, CHECKS }, { KIND_failure, FAILURES },
+};
+enum { MANY = sizeof many / sizeof *many, MANY_STEPS = 0 };
 
 static const char *const phases[] = { "load", "data", "forward", "backward", "update", "validate", "save", "resume", "export" };
 enum { N_PHASES = sizeof phases / sizeof *phases };
@@ -24,8 +34,8 @@ struct item {
 struct block { /* one run */
 	int row, number;  /* the number of the run in its row */
 	bool trial;
-	int64_t steps, evals, predictions, examples; /* counted by the first pass */
-	int64_t step, eval, prediction, example;     /* passed in the second */
+	int64_t n[MANY];      /* counted by the first pass */
+	int64_t passed[MANY]; /* in the second */
 	unsigned judged; /* phases with a verdict */
 };
 
@@ -135,6 +145,14 @@ static struct block *block_of(struct story *s, const char *run, int row)
 	return p;
 }
 
+static int many_of(enum kind kind)
+{
+	for (int i = 0; i < MANY; i++)
+		if (many[i].kind == kind)
+			return i;
+	return -1;
+}
+
 static int phase_number(const char *name)
 {
 	for (int i = 0; i < N_PHASES; i++)
@@ -146,14 +164,12 @@ static int phase_number(const char *name)
 static void count(struct block *b, const struct view *v)
 {
 	char phase[24];
-	int i;
+	int i = many_of(v->kind);
 
+	if (i >= 0)
+		b->n[i]++;
 	switch (v->kind) {
 	case KIND_run: b->trial = view_is(v, F_run_role, "trial"); break;
-	case KIND_step: b->steps++; break;
-	case KIND_eval: b->evals++; break;
-	case KIND_prediction: b->predictions++; break;
-	case KIND_example: b->examples++; break;
 	case KIND_verdict:
 		view_copy(v, F_verdict_phase, phase, sizeof phase);
 		i = phase_number(phase);
@@ -202,7 +218,7 @@ int story_count_steps(struct story *s, const struct ledger_steps *e, struct why 
 	if (!b)
 		return why_set(w, EX_OSERR, "telling runs: out of memory");
 	s->row[row].left += e->count;
-	b->steps += e->count;
+	b->n[MANY_STEPS] += e->count;
 	return 0;
 }
 
@@ -243,8 +259,8 @@ bool story_wants(struct story *s, const struct ledger_steps *e, int n)
 			continue;
 		if (s->all_steps)
 			return true;
-		for (int64_t k = b->step; k < b->step + e[i].count; k++)
-			if (chosen(k, b->steps))
+		for (int64_t k = b->passed[MANY_STEPS]; k < b->passed[MANY_STEPS] + e[i].count; k++)
+			if (chosen(k, b->n[MANY_STEPS]))
 				return true;
 	}
 	return false;
@@ -296,14 +312,17 @@ static int keep_of_run(struct story *s, struct row *r, struct block *b, const st
 {
 	int64_t place = BLOCKS + (int64_t)b->number * PLACES;
 	char phase[24];
+	int i = many_of(v->kind);
 
+	if (i >= 0)
+		return keep_some(r, place + many[i].place, b->passed[i], b->n[i], s->all_steps, v);
 	switch (v->kind) {
 	case KIND_run: return keep(r, place + HEADER, "", v);
+	case KIND_trainer:
+	case KIND_model:
+	case KIND_optimizer:
+	case KIND_blind: return keep(r, place + TRAINER, "", v);
 	case KIND_plan: return keep(r, place + PLAN, "", v);
-	case KIND_step: return keep_some(r, place + STEPS, b->step, b->steps, s->all_steps, v);
-	case KIND_eval: return keep_some(r, place + EVALS, b->eval, b->evals, s->all_steps, v);
-	case KIND_example: return keep_some(r, place + EXAMPLES, b->example, b->examples, s->all_steps, v);
-	case KIND_prediction: return keep_some(r, place + PREDICTIONS, b->prediction, b->predictions, s->all_steps, v);
 	case KIND_save: return keep(r, place + SAVES, "last", v);
 	case KIND_phase: return keep_phase(r, b, place, v);
 	case KIND_verdict:
@@ -316,10 +335,10 @@ static int keep_of_run(struct story *s, struct row *r, struct block *b, const st
 
 static void passed(struct block *b, const struct view *v)
 {
-	b->step += v->kind == KIND_step;
-	b->eval += v->kind == KIND_eval;
-	b->example += v->kind == KIND_example;
-	b->prediction += v->kind == KIND_prediction;
+	int i = many_of(v->kind);
+
+	if (i >= 0)
+		b->passed[i]++;
 }
 
 static int by_place(const void *a, const void *b)
@@ -413,7 +432,7 @@ int story_tell_steps(struct story *s, const struct ledger_steps *e, struct buf *
 
 	if (!b)
 		return 0;
-	b->step += e->count;
+	b->passed[MANY_STEPS] += e->count;
 	r = &s->row[b->row];
 	r->left -= e->count;
 	return r->left == 0 ? tell_row(s, r, out, w) : 0;

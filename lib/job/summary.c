@@ -1,5 +1,5 @@
 /* summary.c - a record stream folded into one row a run; memory is bounded by the number of runs. */
-#include "job.h"
+#include "summary.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static struct summary_row *add_row(struct summary *s, const char *id)
 	*r = (struct summary_row){ .micro_batch = -1, .accum = -1, .updates = -1, .planned_updates = -1, .best_update = -1,
 		.validation_loss = NAN, .validation_accuracy = NAN, .best_loss = NAN, .test_loss = NAN, .test_accuracy = NAN,
 		.examples_per_second = NAN, .tokens_per_second = NAN,
-		.allocated_peak_bytes = -1, .reserved_peak_bytes = -1, .device_used_peak_bytes = -1 };
+		.allocated_peak_bytes = -1, .reserved_peak_bytes = -1, .device_used_peak_bytes = -1, .resident_peak_bytes = -1 };
 	snprintf(r->id, sizeof r->id, "%s", id);
 	return r;
 }
@@ -134,10 +134,14 @@ static void take_spec(const struct view *v, enum field f, char *out, size_t size
 
 static void take_run(struct summary_row *r, const struct view *v)
 {
+	view_copy(v, F_run_device, r->device, sizeof r->device);
+	if (view_is(v, F_run_trainer, "command")) {
+		summary_command(r, v);
+		return;
+	}
 	take_spec(v, F_run_model, r->model, sizeof r->model);
 	take_spec(v, F_run_data, r->data, sizeof r->data);
 	take_spec(v, F_run_optimizer, r->optimizer, sizeof r->optimizer);
-	view_copy(v, F_run_device, r->device, sizeof r->device);
 	view_int(v, F_run_micro_batch, &r->micro_batch);
 	view_int(v, F_run_accum, &r->accum);
 	view_int(v, F_run_planned_updates, &r->planned_updates);
@@ -252,11 +256,19 @@ static void see_end(struct summary_row *r, const struct view *v)
 	view_int(v, F_end_allocated_peak_bytes, &r->allocated_peak_bytes);
 	view_int(v, F_end_reserved_peak_bytes, &r->reserved_peak_bytes);
 	view_int(v, F_end_device_used_peak_bytes, &r->device_used_peak_bytes);
+	view_int(v, F_end_resident_peak_bytes, &r->resident_peak_bytes);
 	r->has_end = true;
 }
 
 static void see_phase(struct summary_row *r, const struct view *v)
 {
+	int64_t rows = -1, passes = 1;
+
+	/* steps may lie in members that are not read */
+	if (view_is(v, F_phase_phase, "forward") && view_int(v, F_phase_micro_batch, &rows)) {
+		view_int(v, F_phase_passes, &passes);
+		summary_rows(r, rows * passes, passes);
+	}
 	if (r->has_end)
 		return; /* the end knows better */
 	max_int(v, F_phase_allocated_peak_bytes, &r->allocated_peak_bytes);
@@ -299,11 +311,16 @@ static void count_steps(struct summary_row *r, int64_t count, int64_t last, doub
 
 static void see_step(struct summary_row *r, const struct view *v)
 {
-	int64_t update = -1;
+	int64_t update = -1, rows = -1, passes = 1;
 	double seconds = 0;
 
 	view_int(v, F_step_update, &update);
 	view_num(v, F_step_seconds, &seconds);
+	if (view_int(v, F_step_rows, &rows)) {
+		view_int(v, F_step_passes, &passes);
+		if (r->micro_batch < 0 || rows > r->effective_batch) /* an epoch's last batch may be short */
+			summary_rows(r, rows, passes);
+	}
 	count_steps(r, 1, update, seconds);
 }
 
@@ -345,7 +362,7 @@ int summary_see(struct summary *s, const struct view *v, struct why *w)
 		if (!*run)
 			return 0;
 		r = row_of(s, run, &trial);
-		if (r && !trial)
+		if (r && !summary_word(r, v) && !trial)
 			see_other(r, v);
 	}
 	if (!r)

@@ -199,7 +199,7 @@ void text_trainer(struct pen *p, const struct view *v)
 	count_of(p, v, ", ", F_trainer_threads, "thread", "threads");
 	also_strs(p, v, ", on ", F_trainer_devices, 8);
 	if (view_int(v, F_trainer_rank, &rank) && rank)
-		pen_printf(p, ", as copy %s", grouped(rank, n));
+		pen_printf(p, ", replica %s", grouped(rank, n));
 	int64_t copies = 1;
 	if (view_int(v, F_trainer_replicas, &copies) && copies > 1)
 		pen_printf(p, " of %s", grouped(copies, n));
@@ -381,7 +381,7 @@ void text_state(struct pen *p, const struct view *v)
 void text_replica(struct pen *p, const struct view *v)
 {
 	char s[VALUE], n[VALUE];
-	event(p, BOLD, "copy");
+	event(p, BOLD, "replica");
 	pen_printf(p, " %s", say_int(v, F_replica_rank, n));
 	text_also(p, " of ", say_int(v, F_replica_replicas, n));
 	text_also(p, " at update ", say_int(v, F_replica_update, n));

@@ -104,8 +104,8 @@ static void end_cause(struct pen *p, const struct view *v)
 		return;
 	pen_label(p, "cause");
 	pen_printf(p, "%s", view_is(v, F_end_cause, "updates") ? "stopped after its updates" : view_is(v, F_end_cause, "asked") ? "asked to stop" : cause);
-	text_also(p, ", exception ", say_str(v, F_end_exception, exception));
-	text_also(p, ", signal ", say_str(v, F_end_signal, signal));
+	text_also(p, view_is(v, F_end_cause, "exception") ? " " : ", exception ", say_str(v, F_end_exception, exception));
+	text_also(p, view_is(v, F_end_cause, "signal") ? " " : ", signal ", say_str(v, F_end_signal, signal));
 	text_also(p, ", exit status ", say_int(v, F_end_exit_status, status));
 	pen_newline(p);
 }
