@@ -156,6 +156,15 @@ struct proc {
 };
 enum { PROC_IN = 1, PROC_OUT = 2, PROC_ERR = 4 }; /* which of the three are pipes; the others are inherited */
 int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w) MUST_USE;
+struct proc_how {
+	char *const *envp;     /* NULL: ours */
+	const char *cwd;       /* NULL: ours */
+	int64_t address_bytes; /* RLIMIT_AS; 0 none */
+	int keep[2];           /* descriptors above 2 that it has, too, by the same number */
+	bool no_input;         /* its stdin is /dev/null */
+	bool joined;           /* its stderr is its stdout */
+};
+int proc_start_as(struct proc *p, char *const argv[], int pipes, const struct proc_how *how, struct why *w) MUST_USE;
 void proc_signal(const struct proc *p, int sig); /* to the whole group */
 /* Waits up to seconds (negative: for ever); 1 ended (status as waitpid's, may be NULL; what
  * is left of its group is killed), 0 still running. The pipes stay open until proc_end. */

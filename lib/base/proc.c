@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -53,29 +54,71 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child; async-signal-safe. pipes[i] is stdin, stdout, stderr, and the way back for errno. */
-static void child(char *const argv[], int pipes[4][2], pid_t parent) __attribute__((noreturn));
-static void child(char *const argv[], int pipes[4][2], pid_t parent)
-{
+enum step { STEP_NONE, STEP_FOLDER, STEP_LIMIT, STEP_EXEC };
+struct failed {
 	int err;
+	enum step step;
+};
+
+/* stdin, stdout and stderr. */
+static int put_streams(int pipes[4][2], const struct proc_how *how)
+{
+	int null;
+
+	for (int i = 0; i < 3; i++)
+		if (pipes[i][0] >= 0 && dup2(pipes[i][i ? 1 : 0], i) < 0)
+			return -1;
+	if (how->joined && dup2(1, 2) < 0)
+		return -1;
+	if (!how->no_input)
+		return 0;
+	null = open("/dev/null", O_RDONLY);
+	if (null < 0 || (null != 0 && dup2(null, 0) < 0))
+		return -1;
+	if (null > 2)
+		close(null);
+	return 0;
+}
+
+/* Everything between fork and exec; which step failed, with errno. */
+static enum step become(char *const argv[], int pipes[4][2], const struct proc_how *how)
+{
+	struct rlimit limit = { .rlim_cur = (rlim_t)how->address_bytes, .rlim_max = (rlim_t)how->address_bytes };
+
+	if (put_streams(pipes, how) < 0)
+		return STEP_EXEC;
+	for (int i = 0; i < 2; i++)
+		if (how->keep[i] > 2 && fcntl(how->keep[i], F_SETFD, 0) < 0)
+			return STEP_EXEC;
+	if (how->cwd && chdir(how->cwd) < 0)
+		return STEP_FOLDER;
+	if (how->envp)
+		environ = (char **)(uintptr_t)how->envp; /* its PATH finds the program */
+	if (how->address_bytes > 0 && setrlimit(RLIMIT_AS, &limit) < 0)
+		return STEP_LIMIT;
+	execvp(argv[0], argv);
+	return STEP_EXEC;
+}
+
+/* In the child; async-signal-safe. pipes[i] is stdin, stdout, stderr, and the way back for errno. */
+static void child(char *const argv[], int pipes[4][2], const struct proc_how *how, pid_t parent) __attribute__((noreturn));
+static void child(char *const argv[], int pipes[4][2], const struct proc_how *how, pid_t parent)
+{
+	struct failed f;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) /* it died before the line above */
 		_exit(127);
 	reset_signals();
-	for (int i = 0; i < 3; i++)
-		if (pipes[i][0] >= 0 && dup2(pipes[i][i ? 1 : 0], i) < 0)
-			goto failed;
-	execvp(argv[0], argv);
-failed:
-	err = errno;
-	(void)!write(pipes[3][1], &err, sizeof err);
+	f.step = become(argv, pipes, how);
+	f.err = errno;
+	(void)!write(pipes[3][1], &f, sizeof f);
 	_exit(127);
 }
 
 /* Forks with all signals blocked, so that no handler of ours runs in the child. */
-static pid_t fork_child(char *const argv[], int pipes[4][2])
+static pid_t fork_child(char *const argv[], int pipes[4][2], const struct proc_how *how)
 {
 	sigset_t all, old;
 	pid_t parent = getpid(), pid;
@@ -85,7 +128,7 @@ static pid_t fork_child(char *const argv[], int pipes[4][2])
 	sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork();
 	if (pid == 0)
-		child(argv, pipes, parent);
+		child(argv, pipes, how, parent);
 	err = errno;
 	if (pid > 0)
 		setpgid(pid, pid); /* whoever comes first; the other's attempt fails harmlessly */
@@ -94,25 +137,36 @@ static pid_t fork_child(char *const argv[], int pipes[4][2])
 	return pid;
 }
 
-/* 0 once exec has succeeded, else its errno. */
-static int exec_error(int fd)
+/* Zeros once exec has succeeded. */
+static struct failed exec_error(int fd)
 {
-	int err = 0;
+	struct failed f = { 0 };
 
-	return io_read(fd, &err, sizeof err) == (ssize_t)sizeof err ? err : 0;
+	return io_read(fd, &f, sizeof f) == (ssize_t)sizeof f ? f : (struct failed){ 0 };
 }
 
-int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w)
+static int not_started(const char *program, const struct proc_how *how, struct failed f, struct why *w)
+{
+	errno = f.err;
+	if (f.step == STEP_FOLDER)
+		return why_errno(w, EX_NOINPUT, "starting: %.200s: working folder %.400s", program, how->cwd);
+	if (f.step == STEP_LIMIT)
+		return why_errno(w, EX_OSERR, "starting: %.200s: limit of its address space", program);
+	return why_errno(w, EX_UNAVAILABLE, "starting: %.200s", program);
+}
+
+int proc_start_as(struct proc *p, char *const argv[], int pipes, const struct proc_how *how, struct why *w)
 {
 	int pipe_of[4][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	int err = 0, r = 0;
+	struct failed f;
+	int r = 0;
 
 	*p = (struct proc){ .in = -1, .out = -1, .err = -1 };
 	for (int i = 0; i < 4 && r == 0; i++)
 		if (i == 3 || pipes & 1 << i)
 			r = high_pipe(pipe_of[i]);
 	if (r == 0)
-		p->pid = fork_child(argv, pipe_of);
+		p->pid = fork_child(argv, pipe_of, how);
 	if (r < 0 || p->pid < 0) {
 		r = why_errno(w, EX_OSERR, "starting: %.200s", argv[0]);
 		for (int i = 0; i < 4; i++)
@@ -126,14 +180,18 @@ int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w)
 	pipe_of[0][1] = pipe_of[1][0] = pipe_of[2][0] = -1;
 	close(pipe_of[3][1]);
 	pipe_of[3][1] = -1;
-	err = exec_error(pipe_of[3][0]);
+	f = exec_error(pipe_of[3][0]);
 	for (int i = 0; i < 4; i++)
 		close_pipe(pipe_of[i]);
-	if (!err)
+	if (f.step == STEP_NONE)
 		return 0;
 	proc_end(p, 0);
-	errno = err;
-	return why_errno(w, EX_UNAVAILABLE, "starting: %.200s", argv[0]);
+	return not_started(argv[0], how, f, w);
+}
+
+int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w)
+{
+	return proc_start_as(p, argv, pipes, &(struct proc_how){ 0 }, w);
 }
 
 /* ---- ending ---- */
