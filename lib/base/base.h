@@ -163,6 +163,7 @@ struct proc_how {
 	int keep[2];           /* descriptors above 2 that it has, too, by the same number */
 	bool no_input;         /* its stdin is /dev/null */
 	bool joined;           /* its stderr is its stdout */
+	int rules;             /* of Landlock, that it and its children are held to; 0 none */
 };
 int proc_start_as(struct proc *p, char *const argv[], int pipes, const struct proc_how *how, struct why *w) MUST_USE;
 void proc_signal(const struct proc *p, int sig); /* to the whole group */
@@ -181,6 +182,18 @@ int stop_wanted(void);      /* 0, or the number of the first signal */
 void stop_request(int sig); /* as if the signal had come (a broken pipe: SIGPIPE) */
 /* Ends this process by the signal with its default action, so that the parent sees it. */
 void stop_reraise(int sig) __attribute__((noreturn));
+
+/* ---- guard.c: who ends what our children left if we are killed ---- */
+
+struct guard {
+	pid_t pid; /* 0: none */
+	int fd;
+};
+/* Starts it, before the children it is for. When we are gone it kills the group it was told of, and every
+ * process that began with the line `mark` (NAME=VALUE) in its environment. */
+int guard_start(struct guard *g, const char *mark, struct why *w) MUST_USE;
+void guard_group(struct guard *g, pid_t group); /* 0: none any more */
+void guard_end(struct guard *g); /* harmless when there is none */
 
 /* ---- host.c: the machine we are on ---- */
 

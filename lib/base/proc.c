@@ -94,6 +94,9 @@ static enum step become(char *const argv[], int pipes[4][2], const struct proc_h
 		return STEP_FOLDER;
 	if (how->envp)
 		environ = (char **)(uintptr_t)how->envp; /* its PATH finds the program */
+	/* A kernel that refuses has no such rules: whoever gives them does not rely on them alone. */
+	if (how->rules > 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		syscall(SYS_landlock_restrict_self, how->rules, 0);
 	if (how->address_bytes > 0 && setrlimit(RLIMIT_AS, &limit) < 0)
 		return STEP_LIMIT;
 	execvp(argv[0], argv);

@@ -98,7 +98,7 @@ int drive_start(struct drive **out, const struct stranger *s, bool pass_stderr, 
 	d->proc = (struct proc){ .in = -1, .out = -1, .err = -1 };
 	d->pass = pass_stderr;
 	char deadline[32], **argv = command_line(path, s, deadline);
-	r = argv ? proc_start(&d->proc, argv, PROC_IN | PROC_OUT | PROC_ERR, w) : why_set(w, EX_OSERR, "start the trainer: %s: out of memory", path);
+	r = argv ? proc_start_as(&d->proc, argv, PROC_IN | PROC_OUT | PROC_ERR, &(struct proc_how){ .rules = s ? s->guard : 0 }, w) : why_set(w, EX_OSERR, "start the trainer: %s: out of memory", path);
 	free(argv);
 	if (r < 0) {
 		free(d);

@@ -19,6 +19,7 @@ struct stranger {
 	const char *evidence;     /* none, basic, full */
 	double deadline;          /* seconds without a sign of life; 0: train-step's default */
 	bool no_adapter;          /* leave its environment alone */
+	int guard;                /* rules of shadow_guard that hold it; 0: none */
 };
 
 struct drive;
@@ -114,6 +115,8 @@ struct judge_settings {
 	int64_t updates;    /* of a replay */
 	double deadline;    /* seconds for the replays of one run */
 	unsigned required;  /* bit by phase: unproven fails there */
+	bool allow_exec;    /* commands that the stream names may be run again */
+	const struct stranger *stranger; /* run this instead of what the stream names; its argv NULL: only its resume_with, in place of the stream's */
 	void (*progress)(const char *line); /* what is being replayed; may be NULL */
 };
 /* Judges the runs of role train and confirm that pass by. Its size depends on the runs that are open or
