@@ -5,6 +5,8 @@
 #include "job.h"
 
 enum { ENOUGH = 5 }; /* guesses; from then on halving, so that nothing takes long */
+static const double AGREE = 0.1; /* difference of two slopes of the same line */
+static const double LEAP = 8;    /* times the largest size that ran: a size far out would take that much longer */
 
 void search_init(struct search *s, int64_t max, double budget)
 {
@@ -76,6 +78,51 @@ static int64_t narrow(struct search *s)
 	return step > middle - lo ? middle : lo + step;
 }
 
+/* The n largest fitting points whose bytes are known, largest first; returns how many. */
+static int largest(const struct search *s, const struct search_point *out[], int n)
+{
+	int have = 0;
+	for (int64_t below = INT64_MAX; have < n; have++) {
+		const struct search_point *p = measured_below(s, below);
+		if (!p)
+			break;
+		out[have] = p;
+		below = p->size;
+	}
+	return have;
+}
+
+/* Where the last two slopes agree, the size at which their line meets the budget; else -1. A slope that
+ * would still leave room after a hundred times its own step says nothing: what is not the batch weighs as much. */
+static double foreseen(const struct search *s)
+{
+	const struct search_point *p[3];
+	if (s->budget <= 0 || largest(s, p, 3) < 3 || p[0]->size != s->lo)
+		return -1;
+	double last = (p[0]->bytes - p[1]->bytes) / (double)(p[0]->size - p[1]->size);
+	double before = (p[1]->bytes - p[2]->bytes) / (double)(p[1]->size - p[2]->size);
+	if (last <= 0 || before <= 0 || fabs(last - before) > AGREE * fmax(last, before))
+		return -1;
+	double edge = meets(s, p[1], p[0]);
+	return edge - (double)s->lo > 100 * (double)(p[0]->size - p[1]->size) ? -1 : edge;
+}
+
+/* Nothing has failed yet: twice the size, or, where trials are dear, the edge that is foreseen. */
+static int64_t upwards(struct search *s)
+{
+	static const int64_t stride[] = { 1, 2, 5, 11 };
+	double edge = s->leap ? foreseen(s) : -1;
+	int64_t next = s->lo * 2;
+	if (edge > (double)s->lo)
+		next = edge < LEAP * (double)s->lo ? (int64_t)edge : (int64_t)(LEAP * (double)s->lo);
+	else if (edge >= 0) { /* lo is thought to be the edge */
+		s->hopeful = false;
+		if (s->strikes < 4 && stride[s->strikes] < s->lo)
+			next = s->lo + stride[s->strikes];
+	}
+	return next < s->max ? next : s->max;
+}
+
 int64_t search_next(struct search *s)
 {
 	if (s->points >= SEARCH_POINTS)
@@ -87,15 +134,17 @@ int64_t search_next(struct search *s)
 		return 1;
 	if (s->lo >= s->max)
 		return 0;
-	return s->lo > s->max / 2 ? s->max : s->lo * 2;
+	return s->lo > s->max / 2 && !s->leap ? s->max : upwards(s);
 }
 
 void search_tell(struct search *s, int64_t size, bool fits, double bytes)
 {
-	if (s->hi) {
+	if (s->hi)
 		s->after++;
+	if (s->hi || (s->leap && fits))
 		s->strikes = fits == s->hopeful ? 0 : s->strikes + 1;
-	}
+	else
+		s->strikes = 0;
 	if (s->points < SEARCH_POINTS)
 		s->point[s->points++] = (struct search_point){ size, fits, bytes };
 	if (fits && size > s->lo)
@@ -107,9 +156,11 @@ void search_tell(struct search *s, int64_t size, bool fits, double bytes)
 bool search_line(const struct search *s, double *fixed, double *per)
 {
 	double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+	const struct search_point *near[3];
+	int64_t from = s->leap && largest(s, near, 3) == 3 ? near[2]->size : 0;
 	for (int i = 0; i < s->points; i++) {
 		const struct search_point *p = &s->point[i];
-		if (!p->fits || p->bytes <= 0)
+		if (!p->fits || p->bytes <= 0 || p->size < from)
 			continue;
 		double b = (double)p->size;
 		n++, x += b, y += p->bytes, xx += b * b, xy += b * p->bytes;

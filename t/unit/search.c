@@ -74,11 +74,13 @@ static int64_t edge_of(const struct memory *m, double budget, int64_t max)
 	return b;
 }
 
-static struct result seek(const struct memory *m, double budget, int64_t max, bool told)
+/* told: what a size that fails wants is known. leap: trials are dear. */
+static struct result seek(const struct memory *m, double budget, int64_t max, bool told, bool leap)
 {
 	struct search s;
 	struct result r = { .edge = edge_of(m, budget, max) };
 	search_init(&s, max, budget);
+	s.leap = leap;
 	for (int64_t b; (b = search_next(&s)) > 0 && r.trials < 200; r.trials++) {
 		double n = needs(m, b);
 		search_tell(&s, b, n <= budget, n <= budget || told ? n : 0);
@@ -97,37 +99,38 @@ static double budget_for(const struct memory *m, uint64_t seed)
 	return floor(needs(m, 1 + (int64_t)(exp(uniform(seed, 5) * 9))) * (1 + 0.5 * uniform(seed, 6)));
 }
 
-static void shapes(enum shape shape, bool told, int limit)
+static void shapes(enum shape shape, bool told, bool leap, int limit)
 {
-	int wrong = 0, unrun = 0, worst = 0, total = 0, n = 2000;
+	int wrong = 0, unrun = 0, worst = 0, total = 0, all = 0, n = 2000;
 	for (int i = 0; i < n; i++) {
 		struct memory m = invent(shape, (uint64_t)i);
-		struct result r = seek(&m, budget_for(&m, (uint64_t)i), MOST, told);
+		struct result r = seek(&m, budget_for(&m, (uint64_t)i), MOST, told, leap);
 		wrong += shape != JAGGED && r.largest != r.edge;
 		unrun += !r.ran || (r.largest < MOST && !r.next_ran) || r.exact != (r.largest > 0 && r.next_ran);
 		worst = r.after > worst ? r.after : worst;
 		total += r.after;
+		all += r.trials;
 	}
-	const char *how = told ? "wants known" : "wants unknown";
+	const char *how = leap ? "leaping" : told ? "wants known" : "wants unknown";
 	ok(wrong == 0, "%s, %s: the edge is found in %d memories (%d wrong)", shape_name[shape], how, n, wrong);
 	ok(unrun == 0, "%s, %s: the answer was run, and so was the next", shape_name[shape], how);
-	ok(worst <= limit, "%s, %s: at most %d trials after the first failure (worst %d, mean %.2f)", shape_name[shape], how, limit, worst, (double)total / n);
+	ok(worst <= limit, "%s, %s: at most %d trials after the first failure (worst %d, mean %.2f; of %.1f in all)", shape_name[shape], how, limit, worst, (double)total / n, (double)all / n);
 }
 
 static void limits(void)
 {
 	struct memory m = { .shape = LINEAR, .fixed = 1000, .per = 10 };
-	struct result r = seek(&m, 1e9, 100, false);
+	struct result r = seek(&m, 1e9, 100, false, false);
 	is_int(r.largest, 100, "a cap that is no power of two is itself run");
 	ok(r.ran && !r.exact, "and is not called the edge");
 	is_int(r.trials, 8, "1 2 4 8 16 32 64 100");
-	r = seek(&m, 1009, 100, false);
+	r = seek(&m, 1009, 100, false, false);
 	is_int(r.largest, 0, "size 1 does not fit: nothing does");
 	is_int(r.trials, 1, "and nothing else is tried");
-	r = seek(&m, 1010, 100, false);
+	r = seek(&m, 1010, 100, false, false);
 	is_int(r.largest, 1, "only size 1 fits");
 	ok(r.exact, "which is exact, because 2 was run");
-	r = seek(&m, 1e9, 1, false);
+	r = seek(&m, 1e9, 1, false, false);
 	is_int(r.largest, 1, "a cap of 1");
 	struct search s;
 	search_init(&s, MOST, 0);
@@ -137,6 +140,28 @@ static void limits(void)
 		search_tell(&s, b, b <= 777, 0);
 	is_int(s.lo, 777, "nothing measured and no budget: bisection");
 	ok(s.after <= 10, "in at most log2 of the bracket (%d)", s.after);
+}
+
+/* What leaping saves, and what it must not do: answer with a size that was not run. */
+static void leaps(void)
+{
+	struct memory m = { .shape = LINEAR, .fixed = 1000, .per = 10 };
+	struct result r = seek(&m, 1000 + 10 * 45, MOST, false, true);
+	is_int(r.largest, 45, "the line is followed to the edge");
+	ok(r.exact && r.ran, "which was run, and the next, which fails");
+	is_int(r.trials, 6, "1 2 4, the 32 that is eight times 4, 45, 46");
+	is_int(r.after, 0, "nothing is tried after the first failure");
+	r = seek(&m, 1000 + 10 * 45, 40, false, true);
+	ok(r.largest == 40 && !r.exact, "a cap below the edge is itself run, and is not called the edge");
+	struct search s;
+	search_init(&s, MOST, 1e6);
+	s.leap = true;
+	int64_t b;
+	int n = 0;
+	while ((b = search_next(&s)) > 0 && n++ < 100) /* the peak of starting hides the batch */
+		search_tell(&s, b, b <= 77, fmax(9e5, 5e5 + 5e5 / 77 * (double)b));
+	ok(s.lo == 77 && search_exact(&s), "bytes that do not grow at first: the edge all the same");
+	ok(n <= 12, "in few trials (%d)", n);
 }
 
 static void line(void)
@@ -154,17 +179,20 @@ static void line(void)
 
 int main(void)
 {
-	shapes(LINEAR, true, 5);
-	shapes(LINEAR, false, 5);
-	shapes(TENSORS, true, 5);
-	shapes(TENSORS, false, 5);
-	shapes(BENT, true, 26); /* a few guesses, then log2 of the widest bracket */
-	shapes(BENT, false, 26);
-	shapes(PAGES, true, 26);
-	shapes(PAGES, false, 26);
-	shapes(JAGGED, true, 26);
-	shapes(JAGGED, false, 26);
+	shapes(LINEAR, true, false, 5);
+	shapes(LINEAR, false, false, 5);
+	shapes(TENSORS, true, false, 5);
+	shapes(TENSORS, false, false, 5);
+	shapes(BENT, true, false, 26); /* a few guesses, then log2 of the widest bracket */
+	shapes(BENT, false, false, 26);
+	shapes(PAGES, true, false, 26);
+	shapes(PAGES, false, false, 26);
+	shapes(JAGGED, true, false, 26);
+	shapes(JAGGED, false, false, 26);
+	for (enum shape i = LINEAR; i < SHAPES; i++)
+		shapes(i, false, true, i == LINEAR ? 2 : i == TENSORS ? 9 : 26);
 	limits();
+	leaps();
 	line();
 	return done_testing();
 }
