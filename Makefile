@@ -4,6 +4,7 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec
 MANDIR  ?= $(PREFIX)/share/man
 DOCDIR  ?= $(PREFIX)/share/doc/pilot
 CC      ?= cc
@@ -32,6 +33,9 @@ UNIT    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/*.c))
 FUZZ    := $(patsubst t/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard t/fuzz/*.c))
 BATS     = $(wildcard t/[0-9]*.bats)
 MAN      = $(wildcard man/*.[1-8])
+# What a PyTorch program is watched by; train-step looks for it in ../libexec/pilot/torch.
+ADAPTER  = cmd/train-step/adapters/torch
+ADAPTERS = $(patsubst $(ADAPTER)/%,%,$(shell find $(ADAPTER) -name '*.py' 2>/dev/null))
 
 .PHONY: all
 all: banner $(BINS)
@@ -46,6 +50,7 @@ help:
 		'make install' 'programs and man pages into $(PREFIX)' \
 		'make uninstall' 'takes them away again' \
 		'make bench' 'measures, each beside a peer' \
+		'make strangers' 'scripts on the newest PyTorch, Hugging Face, Lightning, accelerate' \
 		'make fuzz' 'fuzzes with clang, FUZZ_SECONDS=$(FUZZ_SECONDS) a target' \
 		'make lint' 'layers, style, warnings, man pages' \
 		'make clean' 'removes what was built' \
@@ -170,10 +175,11 @@ check-long:
 lint:
 	sh t/lint-layers
 	sh t/lint-code
+	sh t/lint-adapter
 	@$(MAKE) -s -j$(JOBS) BUILD=build-lint OPT=-O1 SAN=-Werror compile
 	if command -v mandoc >/dev/null; then mandoc -T lint -W warning $(MAN); fi
 	if command -v cppcheck >/dev/null; then sh t/lint-cppcheck; fi
-	if command -v shellcheck >/dev/null; then shellcheck -x -S warning -e SC1010,SC2034,SC2154 t/run t/*.sh t/lint-* $(wildcard t/bench/*.sh t/*.bash) .ci/run; fi
+	if command -v shellcheck >/dev/null; then shellcheck -x -S warning -e SC1010,SC2034,SC2154 t/run t/strangers t/*.sh t/lint-* $(wildcard t/bench/*.sh t/*.bash) .ci/run; fi
 
 .PHONY: compile
 compile: $(LIBOBJ) $(COMMON) $(foreach p,$(PROGS),$(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/$(p)/*.c))) $(patsubst %.c,$(BUILD)/%.o,$(wildcard t/unit/*.c t/fuzz/*.c t/fuzz/driver/*.c))
@@ -182,6 +188,11 @@ compile: $(LIBOBJ) $(COMMON) $(foreach p,$(PROGS),$(patsubst %.c,$(BUILD)/%.o,$(
 bench: all $(TOOLS)
 	@. ./t/need.sh && need_install_tests
 	@for b in t/bench/*.sh; do echo "== $$b"; PILOT_BUILD=$(abspath $(BUILD)) bash $$b || exit 1; done
+
+# The newest of everything, in a virtual environment: needs a Python registry, else it is skipped.
+.PHONY: strangers
+strangers: all
+	PILOT_BUILD=$(abspath $(BUILD)) bash t/strangers
 
 # Coverage-guided, where clang is; FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
@@ -201,18 +212,23 @@ demo:
 
 # ---- installing ----
 
-INSTALLED = $(PROGS:%=$(BINDIR)/%) $(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
+INSTALLED = $(PROGS:%=$(BINDIR)/%) $(ADAPTERS:%=$(LIBEXECDIR)/pilot/torch/%) $(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
 	$(foreach d,README.md LICENSE NEWS,$(DOCDIR)/$(d))
 
 .PHONY: install uninstall
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
 	install -m 755 $(BINS) $(DESTDIR)$(BINDIR)
+	for f in $(ADAPTERS); do install -D -m 644 $(ADAPTER)/$$f $(DESTDIR)$(LIBEXECDIR)/pilot/torch/$$f || exit 1; done
 	for m in $(MAN); do install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
 	install -m 644 README.md LICENSE NEWS $(DESTDIR)$(DOCDIR)
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	if [ -d $(DESTDIR)$(DOCDIR) ]; then rmdir $(DESTDIR)$(DOCDIR); fi
+	if [ -d $(DESTDIR)$(LIBEXECDIR)/pilot ]; then \
+		find $(DESTDIR)$(LIBEXECDIR)/pilot -name '*.pyc' -path '*/__pycache__/*' -delete; \
+		find $(DESTDIR)$(LIBEXECDIR)/pilot -depth -type d -empty -delete; \
+	fi
 
 .PHONY: clean
 clean:

@@ -53,8 +53,36 @@ setup() { cd "$PILOT_ROOT"; }
 
 @test "shell scripts pass shellcheck" {
 	requires shellcheck
-	run shellcheck -x -S warning -e SC1010,SC2034,SC2154 t/run t/*.sh t/lint-* t/bench/*.sh t/*.bash .ci/run
+	run shellcheck -x -S warning -e SC1010,SC2034,SC2154 t/run t/strangers t/*.sh t/lint-* t/bench/*.sh t/*.bash .ci/run
 	exits 0 "shellcheck"
+}
+
+@test "the adapter for PyTorch is short, typed, and Python 3.8" {
+	run sh t/lint-adapter
+	exits 0 "t/lint-adapter"
+}
+
+@test "the adapter's check sees what breaks the rule" {
+	mkdir "$BATS_TEST_TMPDIR/a"
+	file=$BATS_TEST_TMPDIR/a/x.py
+	good='"""Says x."""\n\n\ndef f() -> int:\n    return 1\n'
+	printf "$good" >"$file"
+	run sh t/lint-adapter "$BATS_TEST_TMPDIR/a"
+	exits 0 "what is in order"
+	while IFS='|' read -r bad words; do
+		printf "$good$bad" >"$file"
+		run sh t/lint-adapter "$BATS_TEST_TMPDIR/a"
+		exits 1 "$bad"
+		is "$output" "~ $words" "$bad"
+	done <<-'END'
+		match f():\n    case 1:\n        pass\n|not Python 3.8
+		import requests\n\nrequests.get\n|imports requests
+		def g():\n    return 1\n|g: no type of what it returns
+		def h() -> int:\n    (\n
+	END
+	{ printf "$good"; yes "f()" | head -500; } >"$file"
+	run sh t/lint-adapter "$BATS_TEST_TMPDIR/a"
+	exits 1 "500 lines"
 }
 
 @test "the compiler warns of nothing" {

@@ -17,12 +17,40 @@ setup() { cd "$PILOT_ROOT"; }
 	for d in README.md LICENSE NEWS; do
 		cmp "$d" "$dest/opt/pilot/share/doc/pilot/$d"
 	done
+	for f in $(cd cmd/train-step/adapters/torch && find . -name '*.py'); do
+		cmp "cmd/train-step/adapters/torch/$f" "$dest/opt/pilot/libexec/pilot/torch/$f"
+	done
+	[ -r "$dest/opt/pilot/libexec/pilot/torch/sitecustomize.py" ]
 	run "$dest/opt/pilot/bin/gate" --version
 	exits 0 "the installed gate"
+	mkdir "$dest/opt/pilot/libexec/pilot/torch/__pycache__" # as Python leaves it
+	touch "$dest/opt/pilot/libexec/pilot/torch/__pycache__/sitecustomize.cpython-311.pyc"
 	run make -s BUILD="$PILOT_BUILD" PREFIX=/opt/pilot DESTDIR="$dest" uninstall
 	exits 0 "make uninstall"
 	is "$(find "$dest" ! -type d)" "" "files left behind"
 	[ ! -d "$dest/opt/pilot/share/doc/pilot" ]
+	[ ! -d "$dest/opt/pilot/libexec/pilot" ]
+}
+
+@test "the installed train-step finds its adapter, wherever it is called from" {
+	requires torch
+	dest=$BATS_TEST_TMPDIR/dest
+	make -s BUILD="$PILOT_BUILD" PREFIX=/opt/pilot DESTDIR="$dest" install
+	cat >"$BATS_TEST_TMPDIR/small.py" <<-'END'
+		import torch
+		model = torch.nn.Linear(3, 1)
+		optimizer = torch.optim.SGD(model.parameters(), 0.1)
+		for _ in range(3):
+		    model(torch.ones(4, 3)).sum().backward()
+		    optimizer.step()
+		    optimizer.zero_grad()
+	END
+	cd "$BATS_TEST_TMPDIR"
+	ln -s "$dest/opt/pilot/bin/train-step" linked
+	for c in "$dest/opt/pilot/bin/train-step" ./linked; do
+		OMP_NUM_THREADS=1 "$c" -j -- "$PYTHON" small.py >out.jsonl
+		is "$(jq -r 'select(.kind == "step") | "\(.update) \(.rows)"' out.jsonl | xargs)" "1 4 2 4 3 4" "updates seen by $c"
+	done
 }
 
 @test "what is missing is named with what it is for" {

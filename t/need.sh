@@ -104,6 +104,8 @@ need_list() {
 		sqlite3|command -v sqlite3|bench
 		cppcheck|command -v cppcheck|lint
 		shellcheck|command -v shellcheck|lint
+		python3-pyflakes|need_module pyflakes|lint
+		mypy|command -v mypy|lint
 	END
 	esac
 }
