@@ -115,10 +115,26 @@ static bool above(char *const *list, int n, const char *path)
 	return false;
 }
 
+static bool below_any(char *const *list, int n, const char *path)
+{
+	for (int i = 0; i < n; i++) {
+		size_t k = strlen(list[i]);
+
+		if (!strncmp(list[i], path, k) && path[k] == '/')
+			return true;
+	}
+	return false;
+}
+
+static bool is_omitted(const struct shadow_plan *p, const char *path, const struct stat *st)
+{
+	return listed(p->omit, p->omits, path) || (!S_ISDIR(st->st_mode) && st->st_mtime >= p->since && below_any(p->fresh, p->freshes, path));
+}
+
 /* Something in it is written to. */
 static bool is_written(const struct shadow_plan *p, const char *path)
 {
-	return above(p->omit, p->omits, path) || above(p->copy, p->copies, path);
+	return above(p->omit, p->omits, path) || above(p->copy, p->copies, path) || listed(p->fresh, p->freshes, path) || below_any(p->fresh, p->freshes, path);
 }
 
 static int entries(const char *path)
@@ -176,15 +192,19 @@ static int take(struct maker *m, const char *dir, const char *name, const char *
 {
 	char from[4096], to[4096];
 	struct stat st;
+	bool written;
 
 	if (!strcmp(name, "__pycache__"))
 		return 0;
 	if (!join(from, dir, name) || !join(to, into, name))
 		return why_set(m->why, EX_IOERR, "copy the working folder: to %s/%s: the name is too long", into, name);
 	m->entries++;
-	if (listed(m->plan->omit, m->plan->omits, from) || lstat(from, &st) < 0)
+	if (lstat(from, &st) < 0 || is_omitted(m->plan, from, &st))
 		return 0;
-	if (is_written(m->plan, from) || (S_ISDIR(st.st_mode) && !is_linked(m, from, name, depth)))
+	written = is_written(m->plan, from);
+	if (written && S_ISLNK(st.st_mode) && stat(from, &st) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode) && (written || !is_linked(m, from, name, depth)))
 		return mkdir(to, 0777) < 0 ? no_room(m, to) : fill(m, from, to, depth + 1);
 	if (S_ISREG(st.st_mode))
 		return take_file(m, from, to, &st);

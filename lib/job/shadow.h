@@ -9,12 +9,15 @@
 #include "../wire/wire.h"
 
 struct shadow_plan {
-	const char *cwd;   /* the user's working folder, absolute */
+	const char *cwd;    /* the user's working folder, absolute */
 	char *const *omit; /* absolute paths of files that are not there at the beginning: what an earlier run wrote */
 	int omits;
 	char *const *copy; /* absolute paths of files to copy whatever their size: what an earlier run wrote and may need */
 	int copies;
-	bool guess;        /* what the program writes is not known: files that look like checkpoints are copied too */
+	char *const *fresh; /* absolute paths of folders in which files that changed since then are left out, too */
+	int freshes;
+	int64_t since;      /* seconds since 1970 */
+	bool guess;         /* what the program writes is not known: files that look like checkpoints are copied too */
 };
 /* Makes `root` (which must not exist) and the copy in it; cwd gets the folder to work in. Nothing of the user's is
  * changed. On failure root is removed again: -EX_NOINPUT the working folder cannot be read, -EX_IOERR no room. */

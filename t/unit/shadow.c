@@ -107,6 +107,23 @@ static void guessed(void)
 	shadow_remove(in("s"));
 }
 
+/* In a folder that the run wrote to, only what is older than the run is there; a link to a folder is one. */
+static void fresh(void)
+{
+	char from[300], out[300], far[300];
+	char *folder[] = { out, far };
+	struct why w = { 0 };
+
+	snprintf(from, sizeof from, "%s", in("user/repo"));
+	snprintf(out, sizeof out, "%s", in("user/repo/out"));
+	snprintf(far, sizeof far, "%s", in("user/repo/far"));
+	ok(sh("touch -d 2020-01-01 user/repo/out/note.txt && mkdir -p elsewhere/deep && echo x >elsewhere/deep/new && ln -s ../../elsewhere user/repo/far && ln -s ckpt.pt user/repo/out/last") == 0, "folders to empty");
+	ok(shadow_make(in("s"), &(struct shadow_plan){ .cwd = from, .fresh = folder, .freshes = 2, .since = 1700000000 }, cwd, sizeof cwd, &w) == 0
+	   && inside("test -f out/note.txt && test ! -e out/ckpt.pt && test ! -L out/last && test ! -L far && test ! -e far/deep/new && test -f log.txt && : >far/deep/other", -1) == 0, "what is younger than the run is left out %s", w.text);
+	ok(sh("test ! -e elsewhere/deep/other && rm -r elsewhere user/repo/far user/repo/out/last") == 0, "and not written to");
+	shadow_remove(in("s"));
+}
+
 static void refuses(void)
 {
 	struct why w = { 0 };
@@ -155,6 +172,7 @@ int main(void)
 	reads();
 	writes();
 	guessed();
+	fresh();
 	refuses();
 	guard();
 	shadow_remove(top);
