@@ -55,21 +55,61 @@ static void drop(char *s)
 		free(s);
 }
 
+static void first_of(char **at, int *more, const char **look, const char *to_look, const char *fmt, va_list ap)
+{
+	char text[TEXT];
+
+	if (*at) {
+		++*more;
+		return;
+	}
+	vsnprintf(text, sizeof text, fmt, ap);
+	*at = keep(text);
+	*look = to_look;
+}
+
 void find_fail(struct watch *r, enum gate_phase p, const char *look, const char *fmt, ...)
 {
 	struct finding *f = &r->finding[p];
-	char text[TEXT];
 	va_list ap;
 
-	if (f->fail) {
-		f->more++;
-		return;
-	}
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
+	first_of(&f->fail, &f->more, &f->look, look ? look : phases[p].look, fmt, ap);
 	va_end(ap);
-	f->fail = keep(text);
-	f->look = look ? look : phases[p].look;
+}
+
+void find_doubt(struct watch *r, enum gate_phase p, const char *look, const char *fmt, ...)
+{
+	struct finding *f = &r->finding[p];
+	va_list ap;
+
+	va_start(ap, fmt);
+	first_of(&f->doubt, &f->doubts, &f->doubt_look, look ? look : phases[p].look, fmt, ap);
+	va_end(ap);
+}
+
+void find_blind(struct watch *r, enum gate_phase p, const char *reason, size_t n)
+{
+	r->finding[p].blind = true;
+	find_lack(r, p, "%.*s", (int)(n < TEXT ? n : TEXT), reason);
+}
+
+void find_settle(struct watch *r, enum gate_phase p)
+{
+	struct finding *f = &r->finding[p];
+
+	if (!f->doubt)
+		return;
+	if (f->blind)
+		find_say(r, p, "not to be trusted: %s", f->doubt);
+	else if (f->fail)
+		f->more += 1 + f->doubts;
+	else {
+		f->fail = f->doubt;
+		f->more = f->doubts;
+		f->look = f->doubt_look;
+		f->doubt = NULL;
+	}
 }
 
 void find_lack(struct watch *r, enum gate_phase p, const char *fmt, ...)
@@ -102,6 +142,7 @@ void find_say(struct watch *r, enum gate_phase p, const char *fmt, ...)
 void finding_free(struct finding *f)
 {
 	drop(f->fail);
+	drop(f->doubt);
 	drop(f->lack);
 	buf_free(&f->said);
 	*f = (struct finding){ 0 };

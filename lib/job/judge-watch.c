@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge.h"
+#include "rules.h"
+#include "stranger-rules.h"
 
 static int64_t int_of(const struct view *v, enum field f, int64_t otherwise)
 {
@@ -80,6 +81,8 @@ static void read_run(struct watch *r, const struct view *v)
 	r->micro_batch = int_of(v, F_run_micro_batch, -1);
 	view_bool(v, F_run_deterministic, &r->deterministic);
 	r->exact = !view_str(v, F_run_precision, &s, &n) || view_is(v, F_run_precision, "fp32");
+	if (r->stranger)
+		return; /* neither order nor schedule are ours to compute */
 	read_order(r, v);
 	read_schedule(r, v);
 }
@@ -92,7 +95,12 @@ struct watch *watch_new(const struct view *run, int window)
 		return NULL;
 	r->head = calloc(WATCH_HEADS, sizeof *r->head);
 	r->head_epoch = calloc(WATCH_HEADS, sizeof *r->head_epoch);
-	if (!r->head || !r->head_epoch || buf_add(&r->raw, run->raw, run->size) < 0) {
+	r->rules = &builtin_rules;
+	if (view_is(run, F_run_trainer, "command")) {
+		r->rules = &stranger_rules;
+		r->stranger = stranger_watch_new(run);
+	}
+	if (!r->head || !r->head_epoch || (r->rules == &stranger_rules && !r->stranger) || buf_add(&r->raw, run->raw, run->size) < 0) {
 		watch_free(r);
 		return NULL;
 	}
@@ -137,6 +145,8 @@ void watch_free(struct watch *r)
 	for (int p = 0; p < GATE_PHASES; p++)
 		finding_free(&r->finding[p]);
 	buf_free(&r->raw);
+	buf_free(&r->end);
+	stranger_watch_free(r->stranger);
 	free(r);
 }
 
@@ -214,6 +224,16 @@ static void see_step(struct watch *r, const struct view *v)
 
 /* ---- saves ---- */
 
+/* What was saved under this name before is not there any more. */
+static void written_over(struct watch *r, const char *path, size_t n)
+{
+	for (int i = 0; i < WATCH_SAVES; i++) {
+		struct save_fact *s = &r->save[i];
+
+		s->over |= s->path && strlen(s->path) == n && !memcmp(s->path, path, n);
+	}
+}
+
 static void see_save(struct watch *r, const struct view *v)
 {
 	struct save_fact *s = &r->save[r->oldest_save];
@@ -223,6 +243,8 @@ static void see_save(struct watch *r, const struct view *v)
 	r->saves++;
 	view_str(v, F_save_path, &path, &n); /* a save record has one */
 	save_free(s);
+	if (r->stranger)
+		written_over(r, path, n);
 	s->after = calloc((size_t)r->window, sizeof *s->after);
 	s->path = s->after && !memchr(path, 0, n) ? strndup(path, n) : NULL;
 	if (!s->path) {
@@ -305,6 +327,8 @@ static void see_eval(struct watch *r, const struct view *v)
 
 void watch_see(struct watch *r, const struct view *v)
 {
+	if (r->stranger && stranger_other_rank(v))
+		return;
 	rules_see(r, v);
 	switch (v->kind) {
 	case KIND_step:
@@ -329,4 +353,6 @@ void watch_see(struct watch *r, const struct view *v)
 	default:
 		break;
 	}
+	if (r->stranger)
+		stranger_see(r, v);
 }

@@ -1,5 +1,6 @@
 /* judge.h - what the gate's own files share: what is remembered of one run, what was
- * found about each phase, and how replays report. Only judge*.c, rules*.c and replay*.c include it. */
+ * found about each phase, and how replays report. Only judge*.c, rules*.c, replay*.c
+ * and stranger*.c include it. */
 #ifndef PILOT_JUDGE_H
 #define PILOT_JUDGE_H
 
@@ -10,7 +11,7 @@ enum gate_phase { G_LOAD, G_DATA, G_FORWARD, G_BACKWARD, G_UPDATE, G_VALIDATE, G
 enum {
 	WATCH_SAVES = 4,    /* saves remembered with the updates after them */
 	WATCH_HEADS = 64,   /* windows of an epoch whose order is compared with the epoch before */
-	WATCH_RULES = 160,  /* at least as many as there are rules */
+	WATCH_RULES = 192,  /* at least as many as there are rules */
 	DIGEST_SIZE = 72,
 };
 
@@ -18,16 +19,21 @@ enum {
 struct update_fact {
 	int64_t update, rows, supervised;
 	double lr, loss, gradient_norm;
-	char batch_digest[DIGEST_SIZE];
+	char batch_digest[DIGEST_SIZE], weights_digest[DIGEST_SIZE]; /* the second by a command's adapter alone */
 };
+
+/* What a save holds, or a load put back. */
+enum { HOLDS_WEIGHTS = 1, HOLDS_OPTIMIZER = 2, HOLDS_SCHEDULE = 4, HOLDS_SCALE = 8, HOLDS_RANDOM = 16, HOLDS_COUNT = 32 };
 
 /* One save, and the run's own way on from it. */
 struct save_fact {
 	int64_t update;
 	char *path; /* owned; NULL: the place is free */
 	char digest[DIGEST_SIZE], weights_digest[DIGEST_SIZE], optimizer_digest[DIGEST_SIZE];
+	unsigned held;             /* HOLDS_ bits, in an arm alone; 0: it does not say */
 	struct update_fact *after; /* owned; the first `steps` updates after it */
 	int steps;
+	bool over;        /* a later save has the same path: the file is not this one any more */
 };
 
 /* What was found about a phase besides its rules, or by them. */
@@ -35,6 +41,10 @@ struct finding {
 	char *fail;       /* owned; the first thing that is wrong; NULL: nothing */
 	int more;         /* further ones */
 	const char *look; /* where to look first */
+	char *doubt;      /* owned; the first thing that is wrong unless the phase is seen badly */
+	int doubts;       /* further ones */
+	const char *doubt_look;
+	bool blind;       /* an adapter says that it sees the phase badly */
 	char *lack;       /* owned; why it is unproven */
 	struct buf said;  /* evidence, clauses joined by "; " */
 	bool na;
@@ -56,6 +66,8 @@ struct watch {
 	struct buf raw;             /* its run record: what a replay runs again */
 	unsigned char rule[WATCH_RULES];
 	char *said[WATCH_RULES];    /* owned; evidence of a rule that held */
+	const struct rules *rules;  /* the table that it is held to */
+	struct stranger_watch *stranger; /* owned; what rules on a command remember; NULL: the builtin trainer */
 	struct finding finding[GATE_PHASES];
 	struct measure measure[GATE_PHASES];
 	struct order order;         /* from the run record; examples 0: unknown */
@@ -89,11 +101,13 @@ struct watch {
 	int64_t save_tensors;       /* model tensors that the phase record says are saved; -1 unknown */
 	int window, oldest_save;
 	struct save_fact save[WATCH_SAVES];
+	int64_t first_save;         /* a command's: update of the first save after one; 0 none */
+	struct buf end;             /* a command's: its end record, once it has ended */
 	bool ended;
 	char status[16];
 };
 
-/* ---- rules.c: the table, and its use ---- */
+/* ---- rules.c: the use of a table of rules ---- */
 
 void rules_see(struct watch *r, const struct view *v);
 /* Puts the rules' evidence and gaps into the findings, once, after the last record. */
@@ -102,6 +116,10 @@ void rules_close(struct watch *r);
 /* ---- judge-find.c: findings ---- */
 
 void find_fail(struct watch *r, enum gate_phase p, const char *look, const char *fmt, ...) PRINTF(4, 5);
+/* As find_fail, unless an adapter turns out to see the phase badly (find_blind): then it is a reason for unproven. */
+void find_doubt(struct watch *r, enum gate_phase p, const char *look, const char *fmt, ...) PRINTF(4, 5);
+void find_blind(struct watch *r, enum gate_phase p, const char *reason, size_t n);
+void find_settle(struct watch *r, enum gate_phase p); /* doubts become failures or gaps: after the last record */
 void find_lack(struct watch *r, enum gate_phase p, const char *fmt, ...) PRINTF(3, 4);
 void find_say(struct watch *r, enum gate_phase p, const char *fmt, ...) PRINTF(3, 4);
 const char *gate_look(enum gate_phase p); /* where to look first when it fails */
@@ -136,6 +154,8 @@ const char *rule_text(double x, char out[32]); /* as JSON shows it */
 /* 0 it is what the save said; 1 it is gone; -EX_DATAERR something is wrong with it. tensors: how many
  * of the model there must be at least, or -1. */
 int saved_file(const char *path, const char *digest, int64_t tensors, int64_t update, struct why *w) MUST_USE;
+/* The same of a file of any kind; 2: it was written again after `ended` (seconds since 1970). */
+int saved_bytes(const char *path, const char *digest, double ended, struct why *w) MUST_USE;
 int temp_make(char *dir, size_t size, struct why *w) MUST_USE; /* in $TMPDIR */
 void temp_remove(const char *dir);
 
@@ -147,12 +167,27 @@ void replay_run(struct watch *r, struct watch *into, const struct judge_settings
 /* Two runs with the same one need one replay between them. 0, or -code. */
 int replay_fingerprint(const struct watch *r, char out[DIGEST_SIZE], struct why *w) MUST_USE;
 
+/* ---- stranger-replay.c: the arms of a command that is not ours ---- */
+
+void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s);
+int stranger_fingerprint(const struct watch *r, char out[DIGEST_SIZE], struct why *w) MUST_USE;
+
 /* ---- replay-arm.c: one run of the trainer ---- */
 
 struct eval_fact {
 	int64_t update;
 	double loss;
 };
+
+/* A state record: "", -1, NAN where it does not say. */
+enum { TORCH_RANDOM, DEVICE_RANDOM, NUMPY_RANDOM, PYTHON_RANDOM, RANDOMS };
+struct state_fact {
+	bool seen;
+	int64_t update, count, schedule;
+	double lr, scale;
+	char weights[DIGEST_SIZE], optimizer[DIGEST_SIZE], batch[DIGEST_SIZE], random[RANDOMS][DIGEST_SIZE];
+};
+
 struct arm {
 	const char *name;
 	int64_t steps, evals, saves;
@@ -161,6 +196,12 @@ struct arm {
 	struct save_fact *save;
 	char status[16], why[400];
 	bool began;          /* it has written its run record */
+	const struct stranger *stranger; /* the command that it runs; NULL: the builtin trainer */
+	struct state_fact start, stop;   /* of a command, as the next ones */
+	int loads;                       /* files that it read back */
+	unsigned restored;               /* what they put back in all */
+	int64_t matched, missing;        /* tensors, of the last that had any; -1 unknown */
+	char blind[300];                 /* why what it says of its state is not to be trusted */
 	bool judged;         /* its records go through the rules too */
 	struct watch *watch; /* owned; then what they found */
 };
@@ -170,6 +211,8 @@ int arm_run(struct arm *a, struct rec *request, double until, struct why *w) MUS
 void arm_request(struct rec *q, const char *run);
 void arm_free(struct arm *a);
 const struct save_fact *arm_save(const struct arm *a, int64_t update);
+const struct update_fact *arm_step(const struct arm *a, int64_t update);
+unsigned holds_of(const struct view *v, enum field f); /* words of a list as bits */
 
 /* ---- replay-compare.c: is it the same way? ---- */
 
