@@ -37,8 +37,15 @@ MAN      = $(wildcard man/*.[1-8])
 ADAPTER  = cmd/train-step/adapters/torch
 ADAPTERS = $(patsubst $(ADAPTER)/%,%,$(shell find $(ADAPTER) -name '*.py' 2>/dev/null))
 
+LIBEXEC  = $(ADAPTERS:%=$(BUILD)/libexec/pilot/torch/%)
+
 .PHONY: all
-all: banner $(BINS)
+all: banner $(BINS) $(LIBEXEC)
+
+# Where train-step looks for it: ../libexec/pilot from its own folder.
+$(BUILD)/libexec/pilot/torch/%: $(ADAPTER)/%
+	@mkdir -p $(@D)
+	cp $< $@
 
 .PHONY: help
 help:

@@ -31,11 +31,13 @@ static int unknown_field(const struct view *v, struct why *w)
 	return 0;
 }
 
-struct words {
-	char id[256], role[32], parent[64], repeats[64];
+/* What a request says besides settings. */
+struct said {
+	char id[256], role[32], parent[64], repeats[64], cwd[4096], control[32], evidence[32];
+	bool resumes;
 };
 
-static void read_names(const struct view *v, struct words *s, struct run_names *n)
+static void read_names(const struct view *v, struct said *s, struct run_names *n)
 {
 	view_copy(v, F_request_id, s->id, sizeof s->id);
 	n->request = s->id;
@@ -52,34 +54,59 @@ static bool known_role(const char *role)
 	return !role || !strcmp(role, "train") || !strcmp(role, "trial") || !strcmp(role, "confirm") || !strcmp(role, "replay");
 }
 
-/* The run, or -code if it cannot become one. */
-static int try_request(const struct view *v, const struct run_names *names, struct out *o, struct outcome *result, struct why *w)
+/* What only a command can be asked for. */
+static int read_command(const struct view *v, const struct stranger *stranger, struct said *s, struct command_run *run, struct why *w)
 {
+	bool any = false;
+
+	if (view_copy(v, F_request_cwd, s->cwd, sizeof s->cwd))
+		run->cwd = s->cwd;
+	if (view_copy(v, F_request_control, s->control, sizeof s->control))
+		run->control = s->control;
+	if (view_copy(v, F_request_evidence, s->evidence, sizeof s->evidence))
+		run->evidence = s->evidence;
+	any = view_bool(v, F_request_resumes, &run->resumes);
+	if (!stranger && (any || run->cwd || run->control || run->evidence))
+		return why_set(w, EX_USAGE, "request: record %lld: cwd, resumes, control and evidence are for a command", (long long)v->number);
+	if (run->control && strcmp(run->control, "cold") != 0)
+		return why_set(w, EX_USAGE, "request: record %lld: control \"%s\": not cold", (long long)v->number, run->control);
+	if (run->evidence && strcmp(run->evidence, "none") && strcmp(run->evidence, "basic") && strcmp(run->evidence, "full"))
+		return why_set(w, EX_USAGE, "request: record %lld: evidence \"%s\": not one of none, basic, full", (long long)v->number, run->evidence);
+	run->stranger = stranger;
+	return 0;
+}
+
+/* The run, or -code if it cannot become one. */
+static int try_request(const struct view *v, struct said *said, struct command_run *run, const struct stranger *stranger, struct out *o, struct outcome *result, struct why *w)
+{
+	const char *role = run->names->role;
 	struct config c;
 	int rc;
 
-	if (!known_role(names->role))
-		return why_set(w, EX_USAGE, "request: record %lld: role \"%s\": not one of train, trial, confirm, replay", (long long)v->number, names->role);
-	if ((rc = unknown_field(v, w)) != 0)
+	if (!known_role(role))
+		return why_set(w, EX_USAGE, "request: record %lld: role \"%s\": not one of train, trial, confirm, replay", (long long)v->number, role);
+	if ((rc = unknown_field(v, w)) != 0 || (rc = read_command(v, stranger, said, run, w)) != 0)
 		return rc;
 	if (config_init(&c) != 0)
 		return why_set(w, EX_OSERR, "request: settings: no memory");
+	run->config = &c;
 	if ((rc = config_from_view(&c, v, w)) == 0)
-		rc = trainer_run(&c, names, NULL, o, result, w);
+		rc = stranger ? command_run(run, o, result, w) : trainer_run(&c, run->names, NULL, o, result, w);
 	config_free(&c);
 	return rc;
 }
 
-static int answer(const struct view *v, struct out *o)
+static int answer(const struct view *v, const struct stranger *stranger, int log, struct out *o)
 {
-	struct run_names names = { 0 };
-	struct words words = { 0 };
+	struct run_names names = { .trainer = stranger ? "command" : NULL };
+	struct said said = { 0 };
+	struct command_run run = { .names = &names, .log = log, .say = say_line };
 	struct outcome result = { 0 };
 	struct why w = { 0 }, refused;
 	int rc;
 
-	read_names(v, &words, &names);
-	rc = try_request(v, &names, o, &result, &w);
+	read_names(v, &said, &names);
+	rc = try_request(v, &said, &run, stranger, o, &result, &w);
 	if (rc < 0 && !*result.status) {
 		refused = w;
 		rc = trainer_refuse(&names, &refused, o, &result, &w);
@@ -90,7 +117,7 @@ static int answer(const struct view *v, struct out *o)
 	return result.code;
 }
 
-int run_requests(struct out *o)
+int run_requests(const struct stranger *stranger, int log, struct out *o)
 {
 	struct why w = { 0 };
 	struct view v;
@@ -100,7 +127,7 @@ int run_requests(struct out *o)
 	while (rc == 0 && wait_for_input(in) && (rc = in_next(in, &v, &w)) == 1) {
 		rc = 0;
 		if (v.kind == KIND_request) {
-			status = code_worst(status, answer(&v, o));
+			status = code_worst(status, answer(&v, stranger, log, o));
 		} else if (v.kind != KIND_tool && v.kind != KIND_done && v.kind != KIND_note) {
 			cmd_say("request: standard input: record %lld is no request", (long long)v.number);
 			status = code_worst(status, EX_DATAERR);

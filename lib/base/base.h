@@ -183,6 +183,15 @@ void stop_request(int sig); /* as if the signal had come (a broken pipe: SIGPIPE
 /* Ends this process by the signal with its default action, so that the parent sees it. */
 void stop_reraise(int sig) __attribute__((noreturn));
 
+/* ---- secret.c: what no record should hold ---- */
+
+#define SECRET_MARK "{secret}" /* in its place; no placeholder of a command, so that it can never be run again like that */
+bool secret_name(const char *name, size_t n); /* of a variable whose value may be one */
+bool secret_url(const char *s);               /* holds scheme://user:password@ */
+/* A copy of a command line with what look like secrets left out; freed by secret_free. */
+int secret_argv(char *const argv[], char ***out) MUST_USE;
+void secret_free(char **argv); /* may be NULL */
+
 /* ---- guard.c: who ends what our children left if we are killed ---- */
 
 struct guard {

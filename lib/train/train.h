@@ -286,6 +286,7 @@ struct outcome {
 };
 struct run_names {
 	const char *role, *request, *parent, *repeats;
+	const char *trainer; /* of a run that is refused: NULL is builtin */
 	char *const *argv;
 	int64_t show; /* --show K: example records and nothing else */
 	void (*progress)(const char *line); /* told where the run is, twice a second at most; may be NULL */

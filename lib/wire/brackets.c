@@ -207,17 +207,21 @@ int tool_begin(struct out *o, const char *name, char *const argv[], char id[ULID
 {
 	struct rec r = {0};
 	int n = 0;
-	while (argv && argv[n])
+	char **shown = NULL;
+	if (argv && secret_argv(argv, &shown))
+		return why_set(w, EX_OSERR, "writing records: no memory for the command line");
+	while (shown && shown[n])
 		n++;
 	ulid_new(id);
 	rec_begin(&r, KIND_tool);
 	rec_str(&r, F_tool_id, id);
 	rec_str(&r, F_tool_name, name);
 	rec_str(&r, F_tool_version, PILOT_VERSION);
-	if (argv)
-		rec_strs(&r, F_tool_argv, argv, n);
+	if (shown)
+		rec_strs(&r, F_tool_argv, shown, n);
 	int rc = out_rec(o, &r, w);
 	rec_free(&r);
+	secret_free(shown);
 	return rc;
 }
 

@@ -158,6 +158,12 @@ int64_t out_added(const struct out *o)
 	return o->added;
 }
 
+int out_made(struct out *o, const struct view *v, struct why *w)
+{
+	o->added++;
+	return out_view(o, v, w);
+}
+
 bool out_broken(const struct out *o)
 {
 	return o->error == EPIPE;

@@ -162,12 +162,13 @@ struct out;
 int out_open(struct out **o, int fd, enum form form, struct why *w) MUST_USE;
 int out_rec(struct out *o, struct rec *r, struct why *w) MUST_USE;   /* ends r and writes it */
 int out_view(struct out *o, const struct view *v, struct why *w) MUST_USE; /* original bytes in msgpack form */
+int out_made(struct out *o, const struct view *v, struct why *w) MUST_USE; /* the same, of a record that is ours */
 int out_text(struct out *o, const char *s, struct why *w) MUST_USE;  /* only shown by the text form */
 int out_tick(struct out *o, struct why *w) MUST_USE;  /* flushes what has waited half a second */
 int out_flush(struct out *o, struct why *w) MUST_USE;
 enum form out_form(const struct out *o);
 int64_t out_records(const struct out *o); /* written, by either function */
-int64_t out_added(const struct out *o);   /* of these, by out_rec */
+int64_t out_added(const struct out *o);   /* of these, by out_rec and out_made */
 struct text *out_text_state(struct out *o); /* to set `all`; owned by o */
 /* Flushes and frees (fd stays open). -EX_IOERR if anything was lost; a broken pipe
  * is -EX_IOERR with errno EPIPE, see out_broken. */
