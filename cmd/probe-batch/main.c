@@ -5,11 +5,15 @@
 
 #include "../../lib/job/job.h"
 #include "../common/cmd.h"
+#include "../common/stranger.h"
 
 static const char usage[] =
 	"usage: probe-batch [-jt] [--msgpack] [-v] [--exact] [--headroom SHARE] [--max N]\n"
 	"                   [--effective-batch N] [--seconds TIME] [--deadline TIME]\n"
-	"                   [options of train-step]\n";
+	"                   [options of train-step]\n"
+	"       probe-batch [options] [--env NAME=VALUE] [--resume-with COMMAND]\n"
+	"                   [--step-regex REGEX] [--evidence none|basic|full] [--no-adapter]\n"
+	"                   -- COMMAND [ARGUMENT ...]\n";
 
 enum { EXACT = 256, HEADROOM, MAX, EFFECTIVE, SECONDS, DEADLINE };
 static const struct cmd_option own[] = {
@@ -21,6 +25,7 @@ static const struct cmd_option own[] = {
 	{ DEADLINE, "deadline", "TIME", "end a trial that takes longer" },
 	{ 'v', "verbose", NULL, "pass the trainer's messages on" },
 	CMD_FORM_OPTIONS,
+	CMD_STRANGER_OPTIONS,
 	{ 0 },
 };
 
@@ -68,9 +73,26 @@ static int check(const struct config *c, const struct probe_settings *s)
 		return cmd_usage_error("--effective-batch with --accum: one follows from the other");
 	if (s->seconds <= 0 || s->deadline <= 0)
 		return cmd_usage_error("%s: must be more than 0", s->seconds <= 0 ? "--seconds" : "--deadline");
-	if (config_check(c, &w) < 0) {
+	if ((s->stranger ? probe_check(s, &w) : config_check(c, &w)) < 0) {
 		cmd_warn(&w);
 		return w.code;
+	}
+	return 0;
+}
+
+/* What stands behind "--" is the command. */
+static int operands(const struct cmd *c, struct stranger_options *o, struct probe_settings *s)
+{
+	bool command = c->operand < c->argc && c->dashes;
+	if (c->operand < c->argc && !command)
+		return cmd_usage_error("%s: takes no operands; a command stands behind --", c->argv[c->operand]);
+	if (!command && c->dashes)
+		return cmd_usage_error("--: a command is wanted");
+	if (!command && o->any)
+		return cmd_usage_error("--env, --resume-with, --step-regex, --evidence, --no-adapter: only with -- COMMAND");
+	if (command) {
+		o->stranger.argv = c->argv + c->operand;
+		s->stranger = &o->stranger;
 	}
 	return 0;
 }
@@ -129,6 +151,7 @@ int main(int argc, char **argv)
 	struct config config;
 	struct probe_settings s = { .config = &config, .headroom = 0.1, .deadline = 600, .seconds = 1.5 };
 	enum form form = FORM_AUTO;
+	struct stranger_options stranger = { 0 };
 	struct cmd c;
 	const char *value;
 	int opt, status = 0;
@@ -141,13 +164,14 @@ int main(int argc, char **argv)
 	cmd_options(&c, argc, argv, usage, own, &config);
 	c.refused = UINT64_C(1) << O_micro_batch | UINT64_C(1) << O_resume;
 	while (status == 0 && (opt = cmd_next(&c, &value)) >= 0)
-		status = store(opt, value, &s, &form);
+		if ((status = stranger_option(&stranger, opt, value)) <= 1)
+			status = status ? 0 : store(opt, value, &s, &form);
 	if (status == 0 && opt != CMD_END) {
 		config_free(&config);
 		return cmd_finish(c.status);
 	}
-	if (status == 0 && c.operand < argc)
-		status = cmd_usage_error("%s: takes no operands", argv[c.operand]);
+	if (status == 0)
+		status = operands(&c, &stranger, &s);
 	if (status == 0)
 		status = check(&config, &s);
 	if (status == 0)

@@ -81,8 +81,12 @@ static void confirmed(struct probe *p, const struct trial *t)
 	p->confirmed = true;
 	p->recommended = t->size;
 	memcpy(p->confirm_run, t->run, sizeof p->confirm_run);
+	p->update_rows = t->full_rows;
+	if (t->stranger && t->passes)
+		p->accum = t->passes;
 	if (t->all_seconds > 0) {
-		p->confirm_rate = (double)t->times * (double)(t->size * t->config.accum) / t->all_seconds;
+		double rows = t->full_rows > 0 ? t->full_rows : (double)(t->size * t->config.accum);
+		p->confirm_rate = (double)t->times * rows / t->all_seconds;
 		p->confirm_tokens = (double)t->tokens / t->all_seconds;
 	}
 }
@@ -94,22 +98,22 @@ static int confirm_one(struct probe *p, int64_t size, bool *again, struct why *w
 	enum trial_verdict verdict;
 	*again = false;
 	probe_tell(p, "micro-batch %lld: confirming it", (long long)size);
-	int r = confirm_trial(p, &t, size, w);
+	int r = p->set->stranger ? stranger_confirm_trial(p, &t, size, w) : confirm_trial(p, &t, size, w);
 	if (r < 0)
 		return r;
 	r = trial_do(p, &t, "confirm", w);
 	verdict = t.verdict;
 	probe_learn(p, &t);
-	if (r == 0 && verdict == TRIAL_FITS && *t.save)
+	if (r == 0 && verdict == TRIAL_FITS && *t.save && !t.stranger)
 		r = resume_one(p, &t, &verdict, w);
 	else if (r == 0 && verdict != TRIAL_FITS)
 		probe_warn(p, "micro-batch %lld was to be recommended, but its longer run ended otherwise: %s%s%s", (long long)size, trial_verdict_name(verdict), *t.why ? ": " : "", t.why);
-	bool tight = p->budget > 0 && (double)t.allocated > (1 - p->set->headroom) * p->budget && size > 1;
+	bool tight = p->budget > 0 && trial_bytes(&t) > (1 - p->set->headroom) * p->budget && size > 1;
 	*again = size > 1 && (tight || verdict == TRIAL_OOM || verdict == TRIAL_HOST_OOM || verdict == TRIAL_SPILLED);
 	if (r == 0 && verdict == TRIAL_FITS && !tight) {
 		confirmed(p, &t);
 		r = 1;
-	} else if (*p->set->config->save && *t.save) { /* the user's folder holds one run: the next one's */
+	} else if (!t.stranger && *p->set->config->save && *t.save) { /* the user's folder holds one run: the next one's */
 		unlink(t.save);
 		unlink(t.last_save);
 	}

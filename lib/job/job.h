@@ -98,6 +98,8 @@ struct probe_settings {
 	const struct stranger *stranger; /* the command to probe; NULL: the builtin trainer */
 	void (*progress)(const char *line); /* one line on what is being done; may be NULL */
 };
+/* Of a command: settings that mean nothing to it, placeholders that it lacks. -EX_USAGE names them. */
+int probe_check(const struct probe_settings *p, struct why *w) MUST_USE;
 /* Writes the records of a probe, from its first trial's to `probe`. 0, or -code: -EX_NO nothing fits;
  * -EX_SOFTWARE a trainer that fails otherwise with nothing found (or its own code from 64 on); also
  * when stop_wanted(). `warn` gets what the user should know though something was found. */

@@ -10,9 +10,7 @@
 
 #include "probe.h"
 
-enum { ROUNDS = 3 };
 static const double search_seconds = 0.08;  /* what a trial of the search aims at */
-static const double precise = 0.03;         /* half of the 95 % interval over the median */
 static const double crowded = 0.1;          /* share of the processors from which others are named */
 static const int64_t least_reserve = 512 << 20;
 
@@ -76,7 +74,7 @@ static void set_budget(struct probe *p)
 }
 
 /* Trials get the budget as their cap, so that a size nobody could foresee ends as `oom` and not as a killed host. */
-static void cap(const struct probe *p, struct trial *t)
+void probe_cap(const struct probe *p, struct trial *t)
 {
 	if (t->config.memory_bytes == 0 && p->budget > 0)
 		trial_int(t, O_memory_bytes, (int64_t)p->budget);
@@ -132,6 +130,8 @@ void probe_learn(struct probe *p, const struct trial *t)
 	}
 	if (*t->fingerprint)
 		memcpy(p->fingerprint, t->fingerprint, sizeof p->fingerprint);
+	if (t->stranger)
+		stranger_learn(p, t);
 	if (t->code)
 		p->code = code_worst(p->code, t->code);
 }
@@ -163,6 +163,8 @@ static int search_trial(struct probe *p, struct trial *t, int64_t size, struct w
 {
 	char folder[4096];
 	const struct config *c = p->set->config;
+	if (p->set->stranger)
+		return stranger_search_trial(p, t, size, w);
 	int r = probe_folder(p, "trial", folder, w);
 	if (r < 0)
 		return r;
@@ -179,22 +181,23 @@ static int search_trial(struct probe *p, struct trial *t, int64_t size, struct w
 	trial_int(t, O_save_every, n - 1);
 	trial_int(t, O_keep, 1);
 	trial_str(t, O_save, folder);
-	cap(p, t);
+	probe_cap(p, t);
 	return 0;
 }
 
 /* What the search learns from a trial that fits. */
-static void fitted(struct probe *p, const struct trial *t)
+static int fitted(struct probe *p, struct trial *t)
 {
 	p->fixed = t->fixed;
 	p->per = t->per;
-	p->used = (double)t->allocated;
+	p->used = trial_bytes(t);
 	struct timing *g = timing_of(p, t->size);
 	if (!g || !t->times)
-		return;
+		return 0;
 	g->expected = INFINITY; /* the least: the others had company */
 	for (int i = 0; i < t->times; i++)
-		g->expected = fmin(g->expected, t->time[i] / (double)t->config.accum);
+		g->expected = fmin(g->expected, t->time[i] / (double)(t->stranger ? 1 : t->config.accum));
+	return t->stranger ? timing_add(g, t) : 0; /* a command's start is dear: what it ran counts */
 }
 
 static void failed(struct probe *p, const struct trial *t)
@@ -202,6 +205,8 @@ static void failed(struct probe *p, const struct trial *t)
 	bool smallest = !p->search.hi || t->size < p->search.hi;
 	if (smallest)
 		snprintf(p->oom_phase, sizeof p->oom_phase, "%s", t->oom_phase);
+	if (smallest && t->stranger)
+		snprintf(p->oom_input, sizeof p->oom_input, "%s", t->input);
 	if (t->size == 1)
 		p->least_bytes = t->fixed;
 	if (t->verdict != TRIAL_OOM)
@@ -221,9 +226,13 @@ static bool past_knee(const struct probe *p, int64_t *knee)
 	return p->search.lo / 4 >= *knee;
 }
 
-/* Bytes that the next size will want: by the plan's line, else by proportion, which is too much. */
+/* Bytes that the next size will want: by the plan's line, else by proportion, which is too much, and of a
+ * command, whose start takes most of it, by what was measured. */
 static double foreseen(const struct probe *p, int64_t size)
 {
+	double fixed, per;
+	if (p->set->stranger)
+		return search_line(&p->search, &fixed, &per) ? fixed + per * (double)size : p->used;
 	if (p->fixed > 0 && p->per > 0)
 		return p->fixed + p->per * (double)size;
 	return p->search.lo ? p->used * (double)size / (double)p->search.lo : 0;
@@ -259,15 +268,17 @@ static int search_one(struct probe *p, int64_t size, struct why *w)
 	r = trial_do(p, &t, "trial", w);
 	if (r == 0 && t.verdict != TRIAL_STOPPED) {
 		probe_learn(p, &t);
+		p->stillborn = size == 1 && t.verdict == TRIAL_CRASHED && !t.applied;
 		if (t.verdict == TRIAL_FITS)
-			fitted(p, &t);
+			r = fitted(p, &t) < 0 ? why_set(w, EX_OSERR, "try micro-batch %lld: out of memory", (long long)size) : 0;
 		else if (trial_no_room(&t))
 			failed(p, &t);
 		else
 			probe_warn(p, "the search stopped at micro-batch %lld: %s: %s", (long long)size, trial_verdict_name(t.verdict), t.why);
 		if (t.verdict == TRIAL_FITS || trial_no_room(&t))
-			search_tell(&p->search, size, t.verdict == TRIAL_FITS, t.verdict == TRIAL_FITS ? (double)t.allocated : t.planned);
-		r = t.verdict == TRIAL_FITS || trial_no_room(&t);
+			search_tell(&p->search, size, t.verdict == TRIAL_FITS, t.verdict == TRIAL_FITS ? trial_bytes(&t) : t.planned);
+		if (r == 0)
+			r = t.verdict == TRIAL_FITS || trial_no_room(&t);
 	}
 	trial_free(&t);
 	return r;
@@ -284,120 +295,6 @@ static int search_sizes(struct probe *p, struct why *w)
 	if (r > 0 && p->search.lo && p->search.lo == p->search.max && !p->search.hi)
 		probe_remark(p, p->search.max == p->train_examples ? "the edge of memory was not reached: the data has %lld examples to train on" : "the edge of memory was not reached: --max is %lld", (long long)p->search.max);
 	return 0;
-}
-
-/* ---- speed ---- */
-
-static bool power_of_two(int64_t n)
-{
-	return (n & (n - 1)) == 0;
-}
-
-/* The doublings that fit, and the largest; the guesses between them are not asked again. */
-static void choose_timed(struct probe *p)
-{
-	int64_t lo = p->search.lo;
-	for (int i = p->timings - 1; i >= 0; i--)
-		if (p->timing[i].size > lo || (p->timing[i].size != lo && !power_of_two(p->timing[i].size)))
-			timing_drop(p, p->timing[i].size);
-	timing_of(p, lo);
-}
-
-static int speed_trial(const struct probe *p, struct trial *t, int64_t size, struct why *w)
-{
-	double each = probe_expect(p, size), share = p->set->seconds / ROUNDS;
-	char rule[64], limit[32];
-	if (trial_init(t, p, "speed", size) < 0)
-		return why_set(w, EX_OSERR, "time micro-batch %lld: out of memory", (long long)size);
-	trial_int(t, O_accum, 1);
-	trial_str(t, O_last_window, "drop");
-	trial_int(t, O_updates, 1 + probe_fill(share, each, 3, TRIAL_TIMES / 2));
-	num_shortest(fmax(2 * share, 4 * each), limit); /* where it is slower than it was */
-	snprintf(rule, sizeof rule, "seconds=%s", limit);
-	trial_str(t, O_stop, rule);
-	trial_int(t, O_val_every, 0);
-	trial_int(t, O_val_examples, 1);
-	cap(p, t);
-	return 0;
-}
-
-/* It fitted, and now it does not: whatever it was, this size is no answer. */
-static void distrust(struct probe *p, const struct trial *t)
-{
-	struct search *s = &p->search;
-	int64_t size = t->size;
-	probe_warn(p, "micro-batch %lld fitted once and then did not: %s%s%s", (long long)size, trial_verdict_name(t->verdict), *t->why ? ": " : "", t->why);
-	timing_drop(p, size);
-	for (int i = 0; i < s->points; i++)
-		if (s->point[i].size == size)
-			s->point[i].fits = false;
-	if (size != s->lo)
-		return;
-	s->lo = 0;
-	for (int i = 0; i < s->points; i++)
-		if (s->point[i].fits && s->point[i].size > s->lo && s->point[i].size < size)
-			s->lo = s->point[i].size;
-}
-
-static int speed_one(struct probe *p, int64_t size, int round, struct why *w)
-{
-	struct trial t;
-	int r = speed_trial(p, &t, size, w);
-	if (r < 0)
-		return r;
-	probe_tell(p, "micro-batch %lld: how fast is it? (round %d of %d)", (long long)size, round + 1, ROUNDS);
-	r = trial_run(p, &t, "trial", w);
-	if (r == 0 && t.verdict != TRIAL_STOPPED) {
-		struct timing *g = timing_of(p, size);
-		probe_learn(p, &t);
-		if (t.verdict == TRIAL_FITS && g && timing_add(g, &t) == 0 && timing_close(g))
-			g->expected = g->median;
-		r = trial_write(p, &t, t.verdict == TRIAL_FITS ? g : NULL, w);
-		if (t.verdict != TRIAL_FITS)
-			distrust(p, &t);
-	}
-	trial_free(&t);
-	return r;
-}
-
-/* Examples per second of the fastest size so far. */
-static double best_rate(const struct probe *p)
-{
-	double best = 0;
-	for (int i = 0; i < p->timings; i++)
-		if (p->timing[i].n)
-			best = fmax(best, (double)p->timing[i].size / p->timing[i].median);
-	return best;
-}
-
-static bool sampled_enough(const struct probe *p, const struct timing *g, int round)
-{
-	if (round > 0 && g->n && (double)g->size / g->median < best_rate(p) / 2) /* nowhere near the knee */
-		return true;
-	if (round > 0 && g->expected * 3 > p->set->seconds) /* one round took the time of all */
-		return true;
-	return round > 1 && g->low > 0 && (g->high - g->low) / 2 < precise * g->median;
-}
-
-/* Every round visits the sizes in an order of its own, so that a machine that grows warm or busy
- * is not taken for a size that is slow. */
-static int speed_sizes(struct probe *p, struct why *w)
-{
-	int64_t size[PROBE_SIZES];
-	int n = p->timings, r = 0;
-	uint64_t seed = (uint64_t)clock_now().nanoseconds;
-	for (int i = 0; i < n; i++)
-		size[i] = p->timing[i].size;
-	for (int round = 0; round < ROUNDS; round++)
-		for (int i = 0; i < n && r == 0 && !stop_wanted(); i++) {
-			int64_t b = size[rand_permute(seed, (uint64_t)round, n, i)];
-			bool there = false;
-			for (int k = 0; k < p->timings; k++)
-				there |= p->timing[k].size == b && !sampled_enough(p, &p->timing[k], round);
-			if (there)
-				r = speed_one(p, b, round, w);
-		}
-	return r;
 }
 
 /* ---- the whole ---- */
@@ -423,10 +320,13 @@ static void take_stock(struct probe *p)
 static int steps(struct probe *p, struct why *w)
 {
 	int r = make_folder(p, w);
-	if (r < 0 || (r = search_sizes(p, w)) < 0 || stop_wanted() || !p->search.lo)
+	if (r == 0 && p->set->stranger)
+		r = stranger_begin(p, w);
+	if (r < 0 || (r = search_sizes(p, w)) < 0 || stop_wanted())
 		return r;
-	choose_timed(p);
-	if ((r = speed_sizes(p, w)) < 0 || stop_wanted() || !p->search.lo)
+	if (!p->search.lo)
+		return p->set->stranger && (p->search.hi == 1 || p->stillborn) ? stranger_least(p, w) : 0;
+	if ((r = probe_speed(p, w)) < 0 || stop_wanted() || !p->search.lo)
 		return r;
 	conclude_knee(p);
 	return probe_confirm(p, w);
@@ -455,8 +355,10 @@ int probe_run(const struct probe_settings *set, struct out *o, struct why *warn,
 	ulid_new(p->id);
 	set_budget(p);
 	search_init(&p->search, set->max > 0 ? set->max : INT32_MAX, p->budget);
+	p->search.leap = set->stranger && p->seek;
 	int r = steps(p, w);
 	drive_end(p->drive);
+	stranger_end(p);
 	if (*p->folder)
 		remove_tree(p->folder);
 	if (r == 0) {

@@ -53,9 +53,16 @@ static void see_round(struct timing *g, struct trial *t)
 	g->rounds++;
 }
 
+double timing_rows(const struct timing *g)
+{
+	return g->rows > 0 ? g->rows : (double)(g->size * g->accum);
+}
+
 int timing_add(struct timing *g, struct trial *t)
 {
-	g->accum = t->config.accum;
+	g->accum = t->passes ? t->passes : t->config.accum;
+	g->rows = t->full_rows;
+	g->parts |= t->parts;
 	if (!t->times)
 		return 0;
 	if (!room(g, t->times))
@@ -97,7 +104,7 @@ int timing_rates(struct probe *p, struct rate *r)
 	int n = 0;
 	for (int i = 0; i < p->timings; i++) {
 		struct timing *g = &p->timing[i];
-		double rows = (double)(g->size * g->accum);
+		double rows = timing_rows(g);
 		if (timing_close(g))
 			r[n++] = (struct rate){ g->size, rows / g->median, isfinite(g->high) ? rows / g->high : 0, g->low > 0 ? rows / g->low : INFINITY };
 	}

@@ -1,24 +1,11 @@
-/* One trial: a request to the resident trainer, its records passed on and read, and a
- * verdict. A trial fits on evidence alone: updates that were applied on batches of the size asked, a
- * validation, a save and an update after them. */
+/* One trial: a request to the resident trainer, its records passed on and read, and what the probe
+ * writes about it. The verdict is trial-judge.c's. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "probe.h"
-
-static const char *const names[] = { "fits", "oom", "host-oom", "spilled", "kernel-limit", "crashed", "timeout", "error", "stopped" };
-
-const char *trial_verdict_name(enum trial_verdict v)
-{
-	return names[v];
-}
-
-bool trial_no_room(const struct trial *t)
-{
-	return t->verdict == TRIAL_OOM || t->verdict == TRIAL_HOST_OOM || t->verdict == TRIAL_SPILLED;
-}
 
 /* ---- what is asked ---- */
 
@@ -53,6 +40,7 @@ int trial_init(struct trial *t, const struct probe *p, const char *part, int64_t
 		return -EX_OSERR;
 	}
 	struct config *c = &t->config;
+	t->stranger = p->set->stranger != NULL;
 	c->examples = 0, c->epochs = 0, c->stop[0] = '\0', c->save[0] = '\0', c->save_every = 0, c->keep = 0;
 	static const enum option mine[] = { O_examples, O_epochs, O_stop, O_save, O_save_every, O_keep };
 	for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
@@ -90,7 +78,7 @@ static void see_phase(struct trial *t, const struct view *v)
 		t->length = n;
 }
 
-static void see_times(struct trial *t, const struct view *v, double seconds)
+void trial_see_times(struct trial *t, const struct view *v, double seconds)
 {
 	double x;
 	int64_t n;
@@ -98,6 +86,7 @@ static void see_times(struct trial *t, const struct view *v, double seconds)
 	if (t->applied > 1 && t->times < TRIAL_TIMES) { /* the first takes memory, and time for it */
 		t->time[t->times++] = seconds;
 		t->all_seconds += seconds;
+		t->parts |= view_num(v, F_step_update_seconds, &x) || view_num(v, F_step_data_seconds, &x);
 		t->data_seconds += view_num(v, F_step_data_seconds, &x) ? x : 0;
 		t->optimizer_seconds += view_num(v, F_step_update_seconds, &x) ? x : 0;
 		t->examples += view_int(v, F_step_examples, &n) ? n - t->last_examples : 0;
@@ -109,6 +98,10 @@ static void see_times(struct trial *t, const struct view *v, double seconds)
 
 static void see_step(struct trial *t, const struct view *v)
 {
+	if (t->stranger) {
+		trial_hear_step(t, v);
+		return;
+	}
 	int64_t rows = 0, passes = 1;
 	bool skipped = false;
 	double seconds;
@@ -123,7 +116,7 @@ static void see_step(struct trial *t, const struct view *v)
 	/* The last pass of a window that ends an epoch may hold less. */
 	t->full += rows == t->size * passes || (passes > 1 && rows < t->size * passes && rows > t->size * (passes - 1));
 	if (view_num(v, F_step_seconds, &seconds))
-		see_times(t, v, seconds);
+		trial_see_times(t, v, seconds);
 }
 
 static void see_end(struct trial *t, const struct view *v)
@@ -142,6 +135,8 @@ static void see_end(struct trial *t, const struct view *v)
 
 static void see(struct trial *t, const struct view *v)
 {
+	if (t->stranger)
+		trial_hear(t, v);
 	switch (v->kind) {
 	case KIND_run:
 		view_run(v, t->run);
@@ -174,90 +169,19 @@ static void see(struct trial *t, const struct view *v)
 	}
 }
 
-/* ---- verdicts ---- */
-
-static void judge(struct trial *t, enum trial_verdict v, const char *fmt, ...) PRINTF(3, 4);
-static void judge(struct trial *t, enum trial_verdict v, const char *fmt, ...)
-{
-	va_list ap;
-	t->verdict = v;
-	va_start(ap, fmt);
-	vsnprintf(t->why, sizeof t->why, fmt, ap);
-	va_end(ap);
-}
-
-/* Messages by which CUDA and its libraries refuse a size that no memory would help. Looked for only in the
- * reason of a run that has failed. */
-static bool names_kernel_limit(const char *s)
-{
-	static const char *const words[] = { "invalid configuration argument", "too many resources requested for launch", "canUse32BitIndexMath", "CUBLAS_STATUS_INVALID_VALUE", "CUDNN_STATUS_NOT_SUPPORTED", "kernel limit" };
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strstr(s, words[i]))
-			return true;
-	return false;
-}
-
-/* A run that ended `done` must show what it did. */
-static void judge_done(struct trial *t)
-{
-	if (t->applied < 2)
-		judge(t, TRIAL_ERROR, "ended `done` after %lld applied updates; at least 2 are needed as evidence", (long long)t->applied);
-	else if (t->full < 2)
-		judge(t, TRIAL_ERROR, "ended `done`, but its passes had %lld rows where %lld were asked", (long long)t->rows, (long long)t->size);
-	else if (t->whole && (!t->validated || !t->saved || !t->after))
-		judge(t, TRIAL_ERROR, "ended `done` without %s", !t->validated ? "a validation" : !t->saved ? "a save" : "an update after validation and save");
-	else if (t->step_seconds > t->seconds * 1.1 + 0.1)
-		judge(t, TRIAL_ERROR, "reports %.3g seconds of updates, but only %.3g passed: is its unit seconds?", t->step_seconds, t->seconds);
-	else
-		judge(t, TRIAL_FITS, "%s", "");
-}
-
-/* The run has an end record. */
-static void judge_end(struct trial *t)
-{
-	char said[sizeof t->why];
-	memcpy(said, t->why, sizeof said);
-	if (!strcmp(t->status, "stopped") && *t->config.stop && t->full == t->applied)
-		judge(t, TRIAL_FITS, "%s", ""); /* by the rule that it was given; the evidence came before */
-	else if (!strcmp(t->status, "done"))
-		judge_done(t);
-	else if (!strcmp(t->status, "oom"))
-		t->verdict = TRIAL_OOM;
-	else if (!strcmp(t->status, "error") && (*t->limit || names_kernel_limit(said)))
-		judge(t, TRIAL_KERNEL_LIMIT, "%s", *t->limit ? t->limit : said);
-	else
-		judge(t, TRIAL_ERROR, "ended `%s`%s%.400s", t->status, *said ? ": " : "", said);
-}
-
-/* The trainer has gone in the middle of it. */
-static void judge_death(struct trial *t, int status, int64_t kills)
-{
-	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0, code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-	const char *last = t->line_count ? t->lines[t->line_count - 1] : "";
-	int64_t now = host_oom_kills();
-	if (sig == SIGKILL && kills >= 0 && now > kills)
-		judge(t, TRIAL_HOST_OOM, "killed for the host's memory (out-of-memory kills went from %lld to %lld)", (long long)kills, (long long)now);
-	else if (sig == SIGBUS)
-		judge(t, TRIAL_CRASHED, "the trainer was ended by signal 7 (%s): /dev/shm or a mapped file's disk may be full", strsignal(sig));
-	else if (sig)
-		judge(t, TRIAL_CRASHED, "the trainer was ended by signal %d (%s)%s%.300s", sig, strsignal(sig), *last ? ": " : "", last);
-	else
-		judge(t, TRIAL_CRASHED, "the trainer left with status %d in the middle of it%s%.300s", code, *last ? ": " : "", last);
-	if (code >= EX__BASE)
-		t->code = code;
-}
+/* ---- running it ---- */
 
 static void keep_stderr(struct trial *t, struct drive *d)
 {
 	char *const *line;
-	int n = drive_stderr(d, &line);
-	t->lines = n ? calloc((size_t)n, sizeof *t->lines) : NULL;
+	int n = t->lines ? 0 : drive_stderr(d, &line);
+	if (!n)
+		return;
+	t->lines = calloc((size_t)n, sizeof *t->lines);
 	for (int i = 0; t->lines && i < n; i++)
 		if ((t->lines[t->line_count] = strdup(line[i])))
 			t->line_count++;
 }
-
-/* ---- running it ---- */
 
 static int ask(struct probe *p, struct trial *t, const char *role, char id[ULID_SIZE], struct why *w)
 {
@@ -267,6 +191,12 @@ static int ask(struct probe *p, struct trial *t, const char *role, char id[ULID_
 	rec_str(r, F_request_id, id);
 	rec_str(r, F_request_role, role);
 	rec_str(r, F_request_parent, p->id);
+	if (*t->cwd)
+		rec_str(r, F_request_cwd, t->cwd);
+	if (*t->cwd)
+		rec_str(r, F_request_origin, p->cwd);
+	if (t->stranger && !p->set->stranger->evidence)
+		rec_str(r, F_request_evidence, "basic");
 	config_to_rec(&t->config, r);
 	return drive_request(p->drive, r, w);
 }
@@ -332,14 +262,14 @@ static int bury(struct probe *p, struct trial *t, const char *role, const char *
 {
 	if (r == 0) {
 		keep_stderr(t, p->drive);
-		judge_death(t, drive_status(p->drive), kills);
+		trial_judge_death(t, drive_status(p->drive), kills);
 	} else if (stop_wanted()) {
-		judge(t, TRIAL_STOPPED, "the probe was asked to stop");
+		trial_judge(t, TRIAL_STOPPED, "the probe was asked to stop");
 	} else if (r == -EX_TEMPFAIL) {
-		judge(t, TRIAL_TIMEOUT, "not done within its deadline of %g s", p->set->deadline);
+		trial_judge(t, TRIAL_TIMEOUT, "not done within its deadline of %g s", p->set->deadline);
 		keep_stderr(t, p->drive);
 	} else {
-		judge(t, TRIAL_ERROR, "%.500s", w->text);
+		trial_judge(t, TRIAL_ERROR, "%.500s", w->text);
 		keep_stderr(t, p->drive);
 	}
 	fire(p);
@@ -372,7 +302,7 @@ int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 	if (t->bad)
 		return why_set(w, EX_OSERR, "try micro-batch %lld: its settings: out of memory", (long long)t->size);
 	if (!p->drive)
-		r = drive_start(&p->drive, p->set->stranger, p->set->pass_stderr, w);
+		r = drive_start(&p->drive, p->set->stranger ? &p->stranger : NULL, p->set->pass_stderr, w);
 	if (r == 0)
 		r = ask(p, t, role, request, w);
 	if (r == -EX_TEMPFAIL)
@@ -385,7 +315,7 @@ int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 		return r;
 	if (r <= 0)
 		return bury(p, t, role, request, r, kills, w);
-	judge_end(t);
+	trial_judge_end(t);
 	if (t->verdict != TRIAL_FITS) {
 		if (!strcmp(t->status, "error"))
 			ask_code(p, t);
@@ -420,7 +350,7 @@ static void write_bytes(struct rec *r, const struct trial *t)
 
 static void write_times(struct rec *r, const struct timing *g)
 {
-	double n = (double)(g->size * g->accum);
+	double n = timing_rows(g);
 	rec_num(r, F_trial_update_seconds, g->median);
 	rec_num(r, F_trial_update_seconds_mean, g->mean);
 	rec_num(r, F_trial_examples_per_second, n / g->median);
@@ -431,8 +361,10 @@ static void write_times(struct rec *r, const struct timing *g)
 	if (g->tokens_per_example > 0)
 		rec_num(r, F_trial_tokens_per_second, g->tokens_per_example * n / g->median);
 	rec_int(r, F_trial_samples, g->n);
-	rec_num(r, F_trial_data_wait_share, g->data / g->all);
-	rec_num(r, F_trial_optimizer_share, g->optimizer / g->all);
+	if (g->parts) {
+		rec_num(r, F_trial_data_wait_share, g->data / g->all);
+		rec_num(r, F_trial_optimizer_share, g->optimizer / g->all);
+	}
 }
 
 int trial_write(struct probe *p, const struct trial *t, const struct timing *timing, struct why *w)
@@ -444,9 +376,10 @@ int trial_write(struct probe *p, const struct trial *t, const struct timing *tim
 	rec_int(r, F_trial_micro_batch, t->size);
 	if (t->length)
 		rec_int(r, F_trial_length, t->length);
-	rec_int(r, F_trial_accum, t->config.accum);
+	if (t->passes || !t->stranger || p->accumulates)
+		rec_int(r, F_trial_accum, t->passes ? t->passes : t->config.accum);
 	rec_str(r, F_trial_part, t->part);
-	rec_str(r, F_trial_verdict, names[t->verdict]);
+	rec_str(r, F_trial_verdict, trial_verdict_name(t->verdict));
 	if (*t->why)
 		rec_str(r, F_trial_why, t->why);
 	write_bytes(r, t);
@@ -461,9 +394,9 @@ int trial_write(struct probe *p, const struct trial *t, const struct timing *tim
 /* More allocated than the device holds for us, and the speed has collapsed: it fits, and crawls. */
 static void notice_spill(struct probe *p, struct trial *t, const struct timing *g)
 {
-	double rate = g->n ? (double)(g->size * g->accum) / g->median : 0;
+	double rate = g->n ? timing_rows(g) / g->median : 0;
 	if (t->used > 0 && (double)t->allocated > 1.05 * (double)t->used && rate > 0 && rate < p->best_rate / 2) {
-		judge(t, TRIAL_SPILLED, "%.1f MiB are allocated, but the device holds %.1f, and throughput fell to %.0f %% of the best: the rest lies in slower memory",
+		trial_judge(t, TRIAL_SPILLED, "%.1f MiB are allocated, but the device holds %.1f, and throughput fell to %.0f %% of the best: the rest lies in slower memory",
 			(double)t->allocated / 1048576, (double)t->used / 1048576, 100 * rate / p->best_rate);
 		fire(p);
 	} else if (rate > p->best_rate) {

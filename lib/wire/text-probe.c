@@ -15,6 +15,8 @@ static void words(struct pen *p, const struct view *v, const char *label, enum f
 static void probe_largest(struct pen *p, const struct view *v)
 {
 	char n[VALUE], failed[VALUE], phase[VALUE];
+	const char *input;
+	size_t size;
 	bool exact = false;
 	if (!*say_int(v, F_probe_largest, n))
 		return;
@@ -23,8 +25,14 @@ static void probe_largest(struct pen *p, const struct view *v)
 	pen_printf(p, "%s fits", n);
 	if (*say_int(v, F_probe_smallest_failed, failed))
 		pen_printf(p, ", %s does not", failed);
-	if (*say_str(v, F_probe_oom_phase, phase))
-		pen_printf(p, " (it runs out in %s)", phase);
+	if (*say_str(v, F_probe_oom_phase, phase)) {
+		pen_printf(p, " (it runs out in %s", phase);
+		if (view_str(v, F_probe_oom_input, &input, &size) && size) {
+			pen_printf(p, ", on ");
+			pen_bytes(p, input, size);
+		}
+		pen_printf(p, ")");
+	}
 	pen_printf(p, exact ? "; both were run" : "; the edge was not sought");
 	pen_newline(p);
 }
@@ -102,6 +110,24 @@ static void probe_accum(struct pen *p, const struct view *v)
 	words(p, v, *n ? "" : "accumulate", F_probe_accum_note);
 }
 
+static void probe_unseen(struct pen *p, const struct view *v)
+{
+	int n = view_count(v, F_probe_unseen);
+	if (n <= 0)
+		return;
+	pen_label(p, "not seen");
+	for (int i = 0; i < n; i++) {
+		const char *s;
+		size_t size;
+		if (view_item_str(v, F_probe_unseen, i, &s, &size)) {
+			pen_printf(p, "%s", i ? ", " : "");
+			pen_bytes(p, s, size);
+		}
+	}
+	pen_printf(p, ": no trial came to it, and its memory is in no size; a longer -n would show it");
+	pen_newline(p);
+}
+
 static void probe_cost(struct pen *p, const struct view *v)
 {
 	char n[VALUE], after[VALUE], s[VALUE];
@@ -133,6 +159,7 @@ void text_probe(struct pen *p, const struct view *v)
 	probe_recommended(p, v);
 	probe_fit(p, v);
 	probe_accum(p, v);
+	probe_unseen(p, v);
 	probe_cost(p, v);
 	if (*say_int(v, F_probe_recommended, n)) {
 		pen_label(p, "mind");

@@ -14,8 +14,15 @@
  * FAKE_KILLS            file that gets a line when the fault `kill` comes, as a kernel counts its kills
  * FAKE_ROLE             the fault happens in runs of this role only
  * FAKE_ODD=1            writes a record of an unknown kind with numbers packed wider than need be
- * FAKE_LOG              file: a line for each request */
+ * FAKE_LOG              file: a line for each request
+ * FAKE_STARTUP          milliseconds that a run takes before its first update
+ *
+ * With a command behind "--" (which it does not run) it plays what train-step writes of one: no plan, bytes as
+ * address space, FAKE_BASE of them at the start, FAKE_PASSES in an update, FAKE_VAL the updates between
+ * validations (0: none), FAKE_REQUESTS a file that gets the requests, FAKE_CAPPED=1 the fault only under --memory;
+ * the fault `rowless` leaves the rows out. */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +37,7 @@ struct fake {
 	struct config c;
 	char run[ULID_SIZE], request[ULID_SIZE], role[16];
 	bool faulty; /* the fault is due at this size */
+	bool command;
 	int64_t updates, examples;
 	double leaked, peak;
 };
@@ -144,12 +152,20 @@ static void write_run(struct fake *f)
 	config_to_rec(&f->c, &f->rec);
 	rec_int(&f->rec, F_run_train_examples, (int64_t)env_num("FAKE_EXAMPLES", 1e9));
 	rec_str(&f->rec, F_run_fingerprint, "fake");
+	if (f->command && f->c.memory_bytes)
+		rec_str(&f->rec, F_run_memory_cap, "address space of each process (RLIMIT_AS)");
+	write_rec(f);
+	if (!f->command)
+		return;
+	begin(f, KIND_phase, F_phase_run);
+	rec_str(&f->rec, F_phase_phase, "data");
+	rec_int(&f->rec, F_phase_reserved_bytes, (int64_t)env_num("FAKE_FIXED", 1e6) - 1000);
 	write_rec(f);
 }
 
 static void write_plan(struct fake *f)
 {
-	if (!env_num("FAKE_PLAN", 1))
+	if (!env_num("FAKE_PLAN", 1) || f->command)
 		return;
 	begin(f, KIND_plan, F_plan_run);
 	rec_int(&f->rec, F_plan_fixed_bytes, (int64_t)env_num("FAKE_FIXED", 1e6));
@@ -160,15 +176,16 @@ static void write_plan(struct fake *f)
 
 static void write_step(struct fake *f, double seconds)
 {
-	int64_t rows = f->c.micro_batch * f->c.accum;
+	int64_t passes = f->command ? (int64_t)env_num("FAKE_PASSES", (double)f->c.accum) : f->c.accum, rows = f->c.micro_batch * passes;
 	f->updates++;
 	f->examples += rows;
 	begin(f, KIND_step, F_step_run);
 	rec_int(&f->rec, F_step_update, f->updates);
 	rec_int(&f->rec, F_step_examples, f->examples);
 	rec_int(&f->rec, F_step_tokens, f->examples * 10);
-	rec_int(&f->rec, F_step_rows, fault(f, "rows") ? 1 : rows);
-	rec_int(&f->rec, F_step_passes, f->c.accum);
+	if (!fault(f, "rowless"))
+		rec_int(&f->rec, F_step_rows, fault(f, "rows") ? 1 : rows);
+	rec_int(&f->rec, F_step_passes, passes);
 	rec_num(&f->rec, F_step_seconds, fault(f, "ms") ? seconds * 1000 : seconds);
 	rec_num(&f->rec, F_step_data_seconds, seconds * env_num("FAKE_WAIT", 0));
 	rec_num(&f->rec, F_step_update_seconds, seconds * 0.1);
@@ -209,9 +226,16 @@ static void write_end(struct fake *f, const char *status, const char *why)
 	rec_str(&f->rec, F_end_status, status);
 	rec_str(&f->rec, F_end_why, why);
 	rec_int(&f->rec, F_end_updates, f->updates);
-	rec_int(&f->rec, F_end_allocated_peak_bytes, (int64_t)needs(f));
+	if (!f->command)
+		rec_int(&f->rec, F_end_allocated_peak_bytes, (int64_t)needs(f));
 	rec_int(&f->rec, F_end_device_used_peak_bytes, (int64_t)(needs(f) * (fault(f, "spill") ? 0.5 : 1.2)));
 	rec_str(&f->rec, F_end_peak_phase, "forward");
+	if (f->command) {
+		rec_int(&f->rec, F_end_address_peak_bytes, (int64_t)fmax(needs(f), env_num("FAKE_BASE", 0)));
+		rec_int(&f->rec, F_end_resident_peak_bytes, (int64_t)needs(f));
+	}
+	if (f->command && !strcmp(status, "error"))
+		rec_str(&f->rec, F_end_cause, "exit");
 	write_rec(f);
 }
 
@@ -310,6 +334,7 @@ static void run(struct fake *f)
 {
 	write_run(f);
 	write_plan(f);
+	spend(env_num("FAKE_STARTUP", 0) * 1000);
 	if (getenv("FAKE_ODD"))
 		write_oddity(f);
 	if (short_of_memory(f, *f->c.resume ? "resume" : "load"))
@@ -353,9 +378,22 @@ static void log_request(const struct fake *f)
 	fclose(file);
 }
 
+static void log_whole(const struct view *v)
+{
+	const char *path = getenv("FAKE_REQUESTS");
+	FILE *file = path ? fopen(path, "a") : NULL;
+	struct buf b = { 0 };
+	if (!file || json_write(v->raw, v->size, &b) < 0)
+		return;
+	fprintf(file, "%.*s\n", (int)b.n, (char *)b.p);
+	fclose(file);
+	buf_free(&b);
+}
+
 static void serve(struct fake *f, const struct view *v)
 {
 	struct why w = { 0 };
+	log_whole(v);
 	if (config_init(&f->c) < 0 || config_from_view(&f->c, v, &w) < 0)
 		die(w.text);
 	view_copy(v, F_request_id, f->request, sizeof f->request);
@@ -363,7 +401,9 @@ static void serve(struct fake *f, const struct view *v)
 	f->updates = f->examples = 0;
 	if (*f->c.resume)
 		resume(f);
-	f->faulty = (double)f->c.micro_batch >= env_num("FAKE_AT", 1) && (!getenv("FAKE_ROLE") || !strcmp(getenv("FAKE_ROLE"), f->role));
+	if (f->command)
+		f->c.val_every = (int64_t)env_num("FAKE_VAL", 0);
+	f->faulty = (!env_num("FAKE_CAPPED", 0) || f->c.memory_bytes > 0) && (double)f->c.micro_batch >= env_num("FAKE_AT", 1) && (!getenv("FAKE_ROLE") || !strcmp(getenv("FAKE_ROLE"), f->role));
 	log_request(f);
 	if (fault(f, "early")) {
 		fprintf(stderr, "train-step: reading: data.txt: no such file\n");
@@ -381,7 +421,8 @@ int main(int argc, char **argv)
 	struct view v;
 	char id[ULID_SIZE];
 	int r;
-	(void)argc;
+	for (int i = 1; i < argc; i++)
+		f.command |= !strcmp(argv[i], "--");
 	if (out_open(&f.out, 1, FORM_MSGPACK, &w) < 0 || in_open(&in, 0, "stdin", &w) < 0 || tool_begin(f.out, "train-step", argv, id, &w) < 0)
 		die(w.text);
 	while ((r = in_next(in, &v, &w)) > 0)

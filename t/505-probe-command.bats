@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# probe-batch on a command: which sizes it asks of train-step and what it concludes, against one that plays
+# train-step with a command whose memory is known (t/fake).
+
+load helpers
+load probe
+
+setup_file() { fake_install; }
+setup() {
+	probe_setup
+	export FAKE_FIXED=800000000 FAKE_PER=5000000 FAKE_VAL=0
+}
+
+# sizes_of PART: in the order in which they ran.
+sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
+
+@test "two doublings that agree lead to the edge: few trials, none of them after the first failure" {
+	probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	whole
+	is "$(of probe '.largest, .largest_exact, .smallest_failed, .trials_after_failure' | paste -sd' ')" "40 true 41 0" "conclusion"
+	is "$(sizes_of search)" "1 2 4 32 40 41" "sizes of the search"
+	is "$(of trial 'select(.micro_batch == 41) | .verdict')" oom "the next one"
+	is "$(of probe '.oom_phase, .oom_input' | paste -sd' ')" "forward the longest" "what ran out"
+	is "$(of probe '.fixed_bytes, .per_example_bytes' | paste -sd' ')" "800000000 5000000" "the line"
+	is "$(of probe .budget_source)" "~ ^--memory: address space of each process" "what the budget counts"
+	is "$(jq -r 'select(.kind == "run") | .updates' "$out" | sort -n | paste -sd' ' | cut -d' ' -f1)" 4 "updates of a short trial"
+	is "$(of run 'select(.role == "confirm") | .updates')" 20 "updates of the confirmed run"
+	is "$(of trial 'select(.part == "resume") | .run')" "" "no trial resumes: gate does that"
+}
+
+@test "what starting takes hides the batch at first: the edge is exact all the same" {
+	FAKE_BASE=900000000 probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "40 true" "conclusion"
+	(($(of probe .trials_after_failure) <= 6))
+	FAKE_SHAPE=steps probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe .largest_exact)" true "memory in steps"
+	is "$(sizes fits | tr ' ' '\n' | sort -n | tail -1)" "$(of probe .largest)" "the largest that ran and fits"
+}
+
+@test "the request has what a command understands, and a copy of the folder to work in" {
+	local mine=$BATS_FILE_TMPDIR/mine # not below TMPDIR: that is where a command may write
+	mkdir "$mine"
+	cd "$mine"
+	echo data >input
+	FAKE_REQUESTS=$BATS_TEST_TMPDIR/requests probe --memory 900000000 -s 7 -l 32 -n 5 -- trainer '{micro_batch}' --out '{save_dir}'
+	exits 0
+	is "$(jq -r 'keys_unsorted[]' "$BATS_TEST_TMPDIR/requests" | sort -u | paste -sd' ')" \
+		"cwd evidence id kind length memory_bytes micro_batch origin parent role save seed t updates" "fields"
+	is "$(jq -r '.origin' "$BATS_TEST_TMPDIR/requests" | sort -u)" "$mine" "the user's folder"
+	is "$(jq -r '.cwd' "$BATS_TEST_TMPDIR/requests" | grep -cv 'pilot-probe')" 0 "none works in it"
+	is "$(jq -r '.save' "$BATS_TEST_TMPDIR/requests" | grep -cv 'pilot-probe')" 0 "none saves in it"
+	is "$(jq -r '.updates, .seed, .length, .evidence' "$BATS_TEST_TMPDIR/requests" | sort -u | paste -sd' ')" "32 5 7 basic" "as given, in every run"
+	is "$(ls)" input "the user's folder"
+	probe --memory 900000000 -C "$BATS_TEST_TMPDIR/kept" -- trainer '{micro_batch}' --out '{save_dir}'
+	exits 0
+	is "$(of run 'select(.role == "confirm") | .save')" "$BATS_TEST_TMPDIR/kept" "-C is the confirmed run's"
+	is "$(of run 'select(.role == "trial") | .save' | grep -c kept)" 0 "and no trial's"
+	is "$(find "$BATS_TEST_TMPDIR" -name 'pilot-probe*')" "" "nothing stays"
+}
+
+@test "accumulation goes through {accum}; passes that a command makes by itself count" {
+	FAKE_T0=0 FAKE_C=300 probe --memory 900000000 --effective-batch 48 -- trainer '{micro_batch}' '{accum}'
+	exits 0
+	is "$(of probe '.accum * .recommended, .effective_batch' | paste -sd' ')" "48 48" "a divisor, and what keeps it"
+	is "$(of run 'select(.role == "confirm") | .accum')" "$(of probe .accum)" "the confirmed run accumulates so"
+	FAKE_PASSES=5 FAKE_T0=0 FAKE_C=300 probe --memory 900000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.accum, .effective_batch / .recommended' | paste -sd' ')" "5 5" "five passes of its own"
+	is "$(of trial 'select(.examples_per_second != null) | select((.examples_per_second * .update_seconds / (.micro_batch * 5) - 1 | fabs) > 1e-9) | .micro_batch')" "" "throughput is rows over seconds"
+	is "$(of trial '.accum' | sort -u | paste -sd' ')" "5 null" "passes"
+}
+
+@test "sizes that the search leapt over are timed where the knee may lie" {
+	FAKE_FIXED=1000000 FAKE_PER=100000 FAKE_T0=2000 FAKE_C=20 probe --memory 300000000 -- trainer '{micro_batch}'
+	exits 0
+	local timed knee
+	timed=$(sizes_of speed)
+	knee=$(of probe '.knee // .knee_note' | grep -o '[0-9]*' | tail -1)
+	((knee >= 512 && knee <= 2989)) # t0 / c = 100; 95 % of the rate at 2990 is reached at 1150
+	is " $timed " "~ ( 512 | 1024 | 2048 )" "sizes between the leaps"
+	is "$(of trial 'select(.part == "speed") | .verdict' | sort -u)" fits "and they fit"
+	(($(of probe .trials) <= 40))
+}
+
+@test "without --memory on cpu: resident memory, no cap, and no edge; --exact seeks it under the cap" {
+	export FAKE_AVAILABLE=2000000000 FAKE_PER=1000000 FAKE_T0=4000 FAKE_C=0
+	probe -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.smallest_failed, .largest_exact' | paste -sd' ')" "null false" "nothing was made to fail"
+	is "$(of probe .why)" "~ 1024 would need 1.7G of the 1.4G there are" "why"
+	is "$(jq -r 'select(.kind == "run") | .memory_bytes' "$out" | sort -u)" 0 "no cap"
+	probe --exact -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "663 true" "the edge"
+	is "$(of probe .budget_source)" "~ host memory available.*address space" "what the budget counts"
+}
+
+@test "nothing fits: what size 1 takes without the cap, and before its first pass, is named" {
+	probe --memory 802000000 -- trainer '{micro_batch}'
+	exits 1
+	whole
+	is "$(of probe '.status, .largest, .recommended' | paste -sd' ')" "nothing-fits null null" "conclusion"
+	is "$(of probe .why)" "~ size 1 does not fit \(it runs out in forward, on the longest\): without a cap it takes 767.7M, 762.9M of it before its first pass, and there are 764.8M$" "why"
+	is "$(of trial 'select(.part == "uncapped") | .verdict')" fits "the run without a cap"
+	probe --memory 500000000 -- trainer '{micro_batch}'
+	exits 1
+	is "$(of probe .why)" "~ no batch, length or accumulation helps" "why"
+	# A crash in the cap that is none without it.
+	FAKE_FAULT=error FAKE_CAPPED=1 probe --memory 500000000 -- trainer '{micro_batch}'
+	exits 1
+	is "$(of probe .status)" nothing-fits "a crash in the cap alone"
+	is "$(of trial .verdict | paste -sd' ')" "crashed fits" "as it was"
+	FAKE_FAULT=error probe --memory 500000000 -- trainer '{micro_batch}'
+	exits 70
+	is "$(of probe .status)" error "a crash with and without"
+}
+
+@test "rows other than asked, and no rows, are errors with both numbers; a crash is no lack of memory" {
+	FAKE_AT=16 FAKE_FAULT=rows probe --memory 1G -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "4 false" "what was found is kept"
+	is "$output" "~ micro-batch [0-9]+: error: the program trains on 1 rows where \{micro_batch\} was [0-9]+" "message"
+	FAKE_FAULT=rowless probe --memory 1G -- trainer '{micro_batch}'
+	exits 70
+	is "$output" "~ does not say how many rows it trains on.*pilot-trainer\(7\)" "message"
+	FAKE_AT=4 FAKE_FAULT=error probe --memory 1G -- trainer '{micro_batch}'
+	exits 0
+	is "$(of trial 'select(.verdict == "crashed") | .micro_batch, .why' | paste -sd' ')" "4 out of memory was not the reason" "verdict"
+	is "$(of probe '.largest, .largest_exact, .smallest_failed' | paste -sd' ')" "2 false null" "conclusion"
+	FAKE_FAULT=ms probe --memory 1G -- trainer '{micro_batch}'
+	exits 70
+	is "$output" "~ is its unit seconds" "milliseconds"
+}
+
+@test "what no trial came to is said" {
+	probe --memory 900000000 -- trainer '{micro_batch}'
+	is "$(of probe '.unseen | join(" ")')" "validate save" "neither was seen"
+	FAKE_VAL=2 probe --memory 900000000 -- trainer '{micro_batch}' '{save_dir}'
+	is "$(of probe .unseen)" null "both were"
+	TMPDIR=$BATS_TEST_TMPDIR "$BATS_FILE_TMPDIR/bin/probe-batch" -t --seconds 0.01s --memory 900000000 -- trainer '{micro_batch}' >"$out"
+	is "$(cat "$out")" "~ not seen +validate, save: .*a longer -n would show it" "text"
+	is "$(cat "$out")" "~ largest +20 fits, 21 does not \(it runs out in forward, on the longest\); both were run" "text"
+}
+
+@test "usage: what a command has of its own, placeholders, options that need a command" {
+	local args
+	for args in "-b 8 -- t {micro_batch}" "-r x -- t {micro_batch}" "-m mlp -- t {micro_batch}" "-o sgd -- t {micro_batch}" "--val-every 2 -- t {micro_batch}" \
+		"-- t" "-- t {{micro_batch}}" "-- t {micro_batch} {nonsense}" "-- t {micro_batch" "-- t {micro_batch} {length}" "-n 1 -- t {micro_batch}" \
+		"--effective-batch 8 -- t {micro_batch}" "--" "--env X=1" "--no-adapter" "--evidence some -- t {micro_batch}" "t {micro_batch}"; do
+		# shellcheck disable=SC2086
+		probe $args
+		exits 64 "$args"
+		is "$(cat "$out")" "" "$args: no records"
+		is "$output" "~ ^probe-batch: " "$args: message"
+	done
+	probe --memory 900000000 --env 'ROWS={micro_batch}' -- trainer
+	exits 0 "the placeholder in --env"
+}
