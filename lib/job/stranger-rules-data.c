@@ -33,7 +33,7 @@ enum rule_state stranger_apart(struct watch *r, const struct view *v, char *say,
 	(void)v;
 	if (!*r->stranger->model.apart)
 		return RULE_UNSEEN;
-	return stranger_say(RULE_BROKEN, say, n, "%s have equal weights, and are not the same tensor: tied in name only", r->stranger->model.apart);
+	return stranger_say(RULE_BROKEN, say, n, "equal weights in two tensors, tied in name only: %s", r->stranger->model.apart);
 }
 
 enum rule_state stranger_loaded(struct watch *r, const struct view *v, char *say, size_t n)
@@ -119,8 +119,8 @@ enum rule_state stranger_padding(struct watch *r, const struct view *v, char *sa
 	if (!h->told)
 		return RULE_UNSEEN;
 	if (h->times)
-		return stranger_say(RULE_BROKEN, say, n, "the loss looks at padding: %lld targets at update %lld, some in %lld of %lld updates", (long long)h->amount, (long long)h->update, (long long)h->times, (long long)r->steps);
-	return r->stranger->padded ? stranger_say(RULE_HELD, say, n, "the loss does not look at padding") : RULE_UNSEEN;
+		return stranger_say(h->times * 2 > h->told ? RULE_BROKEN : RULE_MISSING, say, n, "the loss looks at what looks like padding: %lld targets at update %lld, some in %lld of %lld updates looked at", (long long)h->amount, (long long)h->update, (long long)h->times, (long long)h->told);
+	return stranger_say(RULE_HELD, say, n, "the loss does not look at padding");
 }
 
 enum rule_state stranger_batches(struct watch *r, const struct view *v, char *say, size_t n)

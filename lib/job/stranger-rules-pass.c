@@ -92,12 +92,12 @@ enum rule_state stranger_mixed(struct watch *r, const struct view *v, char *say,
 /* Without padding in its data a model need not know what padding is. */
 enum rule_state stranger_widened(struct watch *r, const struct view *v, char *say, size_t n)
 {
-	enum rule_state is = extra(r, CHECK_PADDING, "more padding", say, n);
+	const struct stranger_watch *s = r->stranger;
 
 	(void)v;
-	if (is != RULE_BROKEN || r->stranger->padded)
-		return is == RULE_MISSING && !r->stranger->padded ? RULE_UNSEEN : is;
-	return RULE_UNSEEN;
+	if (!s->padded && !s->steps.padding.told)
+		return RULE_UNSEEN;
+	return extra(r, CHECK_PADDING, "more padding", say, n);
 }
 
 /* ---- backward ---- */
@@ -105,7 +105,7 @@ enum rule_state stranger_widened(struct watch *r, const struct view *v, char *sa
 enum rule_state stranger_gradients(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	const struct s_deep *d = &r->stranger->gradient;
-	char some[80] = "";
+	char some[80] = "", zero[64] = "";
 
 	(void)v;
 	if (!r->norms)
@@ -118,7 +118,9 @@ enum rule_state stranger_gradients(struct watch *r, const struct view *v, char *
 		return stranger_say(RULE_MISSING, say, n, "%lld frozen tensors have a gradient at update %lld", (long long)d->frozen, (long long)d->update);
 	if (d->trainable >= 0)
 		snprintf(some, sizeof some, "every one of %lld trainable tensors has a gradient; ", (long long)d->trainable);
-	return stranger_say(RULE_HELD, say, n, "%snorm finite in %lld updates, %.4g at the last", some, (long long)r->norms, r->norm);
+	if (d->zero > 0)
+		snprintf(zero, sizeof zero, "%lld of them zero; ", (long long)d->zero);
+	return stranger_say(RULE_HELD, say, n, "%s%snorm finite in %lld updates, %.4g at the last", some, zero, (long long)r->norms, r->norm);
 }
 
 enum rule_state stranger_no_gradient(struct watch *r, const struct view *v, char *say, size_t n)

@@ -87,7 +87,6 @@ enum rule_state stranger_statistics(struct watch *r, const struct view *v, char 
 	return wrong(r, say, n, "statistics of normalisation changed", a->buffers, a->buffers_update);
 }
 
-/* Weights may be exchanged for their averages, or for the best so far, on purpose. */
 enum rule_state stranger_untouched(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	const struct s_validate *a = &r->stranger->validate;
@@ -96,12 +95,10 @@ enum rule_state stranger_untouched(struct watch *r, const struct view *v, char *
 	(void)v;
 	if (!a->told_weights)
 		return stranger_say(RULE_MISSING, say, n, "not reported: weights_changed");
-	if (a->weights && a->optimizer)
-		return wrong(r, say, n, "weights and the optimizer's state changed", a->weights, a->weights_update);
+	if (a->weights)
+		return wrong(r, say, n, "weights changed", a->weights, a->weights_update);
 	if (a->optimizer)
 		return wrong(r, say, n, "the optimizer's state changed", a->optimizer, a->optimizer_update);
-	if (a->weights)
-		return stranger_say(RULE_MISSING, say, n, "weights changed in %lld of %lld validations (first at update %lld)", (long long)a->weights, (long long)a->count, (long long)a->weights_update);
 	return stranger_say(RULE_HELD, say, n, "weights and optimizer untouched%s", drawn);
 }
 

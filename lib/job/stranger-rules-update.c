@@ -11,7 +11,7 @@ enum rule_state stranger_count(struct watch *r, const struct view *v, char *say,
 
 	if (!rule_int(v, F_step_update, &update))
 		return RULE_MISSING;
-	if (update == r->update + 1 || (update == r->update && r->steps && (rule_skipped(v) || r->stranger->steps.skipped)))
+	if (update == r->update + 1 || (update == r->update && (rule_skipped(v) || r->stranger->steps.skipped)))
 		return RULE_HELD;
 	if (update > r->update)
 		return stranger_say(RULE_MISSING, say, n, "update %lld comes after update %lld: not every one was reported", (long long)update, (long long)r->update);
@@ -181,6 +181,8 @@ enum rule_state stranger_synchronised(struct watch *r, const struct view *v, cha
 		return stranger_say(RULE_MISSING, say, n, "not reported: the weights of %lld replicas", (long long)s->replicas);
 	if (g->weights_apart && shards)
 		return stranger_say(RULE_MISSING, say, n, "the weights of replicas differ, as parts of one model do");
+	if (g->weights_apart && s->model.norms != 0)
+		return stranger_say(RULE_MISSING, say, n, "the weights of replicas differ, taken with the statistics of normalisation, which may");
 	if (g->weights_apart)
 		return stranger_say(RULE_BROKEN, say, n, "replica %lld has other weights than replica 0 after update %lld", (long long)g->apart_rank, (long long)g->apart_update);
 	return stranger_say(RULE_HELD, say, n, "%lld replicas have the same weights after each update compared", (long long)s->replicas);

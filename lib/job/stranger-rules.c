@@ -32,7 +32,7 @@ static const struct rule rules[] = {
 	{ END(G_FORWARD), stranger_widened, ALWAYS, NEED, NULL, NULL, "the mask of padding" },
 
 	/* backward */
-	{ ON(step, G_BACKWARD), FINITE, F_step_gradient_norm, 0, NULL, ALWAYS, NEED | FIRM, NULL, "a gradient that is not finite, and an update all the same", "precision, normalisation, clipping" },
+	{ ON(step, G_BACKWARD), FINITE, F_step_gradient_norm, 0, NULL, ALWAYS, FIRM, NULL, "a gradient that is not finite, and an update all the same", "precision, normalisation, clipping" },
 	{ END(G_BACKWARD), stranger_gradients, ALWAYS, NEED, NULL, NULL, "the graph" },
 	{ END(G_BACKWARD), stranger_no_gradient, ALWAYS, 0, NULL, NULL, "the graph" },
 	{ END(G_BACKWARD), stranger_left_over, ALWAYS, NEED, NULL, NULL, "zero_grad" },

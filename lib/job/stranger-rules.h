@@ -17,7 +17,7 @@ enum {
 
 /* A thing that happened at some updates. */
 struct happened {
-	bool told;      /* the fact was reported, 0 or not */
+	int64_t told;   /* updates that report the fact, 0 or not */
 	int64_t times;  /* updates at which it was not 0 */
 	int64_t update; /* the first of them */
 	int64_t amount; /* then */
@@ -139,7 +139,7 @@ struct s_check {
 };
 
 struct s_deep { /* of the newest phase record that has them */
-	int64_t update, missing, frozen, trainable, changed, unchanged;
+	int64_t update, missing, zero, frozen, trainable, changed, unchanged;
 	char worst[128];
 };
 

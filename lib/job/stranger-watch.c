@@ -44,7 +44,7 @@ enum rule_state stranger_say(enum rule_state s, char *say, size_t n, const char 
 
 void happened_see(struct happened *h, int64_t update, int64_t amount)
 {
-	h->told = true;
+	h->told++;
 	if (!amount)
 		return;
 	if (!h->times++) {
@@ -133,7 +133,7 @@ static void see_optimizer(struct s_optimizer *o, const struct view *v)
 		return;
 	view_copy(v, F_optimizer_name, o->name, sizeof o->name);
 	o->tensors = stranger_int(v, F_optimizer_tensors, -1);
-	o->before = stranger_int(v, F_optimizer_count, -1);
+	o->before = stranger_int(v, F_optimizer_count, 0); /* no state yet, no count */
 }
 
 /* ---- phases ---- */
@@ -152,6 +152,7 @@ static void see_backward(struct stranger_watch *s, const struct view *v)
 	if (rule_int(v, F(gradients_missing), &x)) {
 		see_deep(&s->gradient, v);
 		s->gradient.missing = x;
+		s->gradient.zero = stranger_int(v, F(gradients_zero), 0);
 		s->gradient.frozen = stranger_int(v, F(gradients_frozen), s->gradient.frozen);
 	}
 	if (rule_int(v, F(declared_trainable), &x) && x > 0 && !s->declared_update) {
@@ -261,7 +262,7 @@ static void see_save(struct stranger_watch *s, const struct view *v)
 	stranger_names(v, F_save_holds, t->holds, sizeof t->holds);
 	if (view_bool(v, F_save_in_place, &in_place) && in_place && !*t->in_place)
 		view_copy(v, F_save_path, t->in_place, sizeof t->in_place);
-	if (!rule_int(v, F_save_optimizer_count, &count) || s->optimizer.before < 0)
+	if (!rule_int(v, F_save_optimizer_count, &count) || !s->optimizer.count)
 		return;
 	t->counted++;
 	if (count != s->optimizer.before + update && !t->torn_update) {
@@ -284,14 +285,13 @@ static bool lists(const struct view *v, enum field f, const char *word)
 static void see_load(struct s_state *t, const struct view *v)
 {
 	int64_t matched = stranger_int(v, F_load_matched, -1), missing = stranger_int(v, F_load_missing, -1);
-	bool weights = lists(v, F_load_restored, "weights");
 
 	t->loads++;
 	view_copy(v, F_load_path, t->path, sizeof t->path);
 	stranger_names(v, F_load_restored, t->restored, sizeof t->restored);
 	t->matched = matched;
 	t->missing = missing;
-	if (matched == 0 && (weights || missing > 0) && !t->none++)
+	if (matched == 0 && missing > 0 && !t->none++)
 		memcpy(t->none_path, t->path, sizeof t->none_path);
 	if (matched > 0 && missing > 0 && lists(v, F_load_restored, "optimizer") && !t->short_missing) {
 		t->short_missing = missing;

@@ -55,6 +55,23 @@ static inline void put(char *out, size_t n, const char *line, const char *from, 
 		snprintf(out, n, "%.*s%s%s", (int)(at - line), line, to, at + strlen(from));
 }
 
+/* The verdict line of a phase, cut out of text into out. */
+static inline void verdict_of(const char *text, const char *phase, char *out, size_t n)
+{
+	char key[64];
+	const char *at, *from, *to;
+
+	snprintf(key, sizeof key, "\"phase\":\"%s\"", phase);
+	at = text ? strstr(text, key) : NULL;
+	*out = 0;
+	if (!at)
+		return;
+	for (from = at; from > text && from[-1] != '\n'; from--)
+		;
+	to = strchr(at, '\n');
+	snprintf(out, n, "%.*s", (int)(to - from), from);
+}
+
 /* Writes the stream with its changes; -1 if one of them does not fit the line. */
 static inline int stream(int fd, const struct change *change, int changes)
 {

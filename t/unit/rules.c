@@ -16,23 +16,6 @@ static char *judged(const struct change *change, int changes, const struct judge
 	return text;
 }
 
-/* The verdict line of a phase, cut out of text into out. */
-static void verdict_of(const char *text, const char *phase, char *out, size_t n)
-{
-	char key[64];
-	const char *at, *from, *to;
-
-	snprintf(key, sizeof key, "\"phase\":\"%s\"", phase);
-	at = text ? strstr(text, key) : NULL;
-	*out = 0;
-	if (!at)
-		return;
-	for (from = at; from > text && from[-1] != '\n'; from--)
-		;
-	to = strchr(at, '\n');
-	snprintf(out, n, "%.*s", (int)(to - from), from);
-}
-
 static const struct judge_settings plain = { .replay = false, .updates = 16, .deadline = 60 };
 
 /* ---- one change each ---- */
