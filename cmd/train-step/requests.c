@@ -33,7 +33,7 @@ static int unknown_field(const struct view *v, struct why *w)
 
 /* What a request says besides settings. */
 struct said {
-	char id[256], role[32], parent[64], repeats[64], cwd[4096], control[32], evidence[32];
+	char id[256], role[32], parent[64], repeats[64], cwd[4096], origin[4096], control[32], evidence[32];
 	bool resumes;
 };
 
@@ -61,13 +61,15 @@ static int read_command(const struct view *v, const struct stranger *stranger, s
 
 	if (view_copy(v, F_request_cwd, s->cwd, sizeof s->cwd))
 		run->cwd = s->cwd;
+	if (view_copy(v, F_request_origin, s->origin, sizeof s->origin))
+		run->origin = s->origin;
 	if (view_copy(v, F_request_control, s->control, sizeof s->control))
 		run->control = s->control;
 	if (view_copy(v, F_request_evidence, s->evidence, sizeof s->evidence))
 		run->evidence = s->evidence;
 	any = view_bool(v, F_request_resumes, &run->resumes);
-	if (!stranger && (any || run->cwd || run->control || run->evidence))
-		return why_set(w, EX_USAGE, "request: record %lld: cwd, resumes, control and evidence are for a command", (long long)v->number);
+	if (!stranger && (any || run->cwd || run->origin || run->control || run->evidence))
+		return why_set(w, EX_USAGE, "request: record %lld: cwd, origin, resumes, control and evidence are for a command", (long long)v->number);
 	if (run->control && strcmp(run->control, "cold") != 0)
 		return why_set(w, EX_USAGE, "request: record %lld: control \"%s\": not cold", (long long)v->number, run->control);
 	if (run->evidence && strcmp(run->evidence, "none") && strcmp(run->evidence, "basic") && strcmp(run->evidence, "full"))

@@ -190,6 +190,7 @@ static void host_fields(struct command *c)
 
 	words_field(c, F_run_argv, c->how->names->argv);
 	rec_str(r, F_run_cwd, c->cwd);
+	rec_str(r, F_run_origin, c->how->origin);
 	rec_str(r, F_run_version, PILOT_VERSION);
 	host_revision(c->cwd, revision, &dirty);
 	if (*revision) {

@@ -31,6 +31,7 @@ struct command_run {
 	const struct stranger *stranger;
 	const struct run_names *names;
 	const char *cwd;      /* its working folder; NULL: ours */
+	const char *origin;   /* the user's folder that this is a copy of; NULL: none */
 	const char *control;  /* "cold", or NULL */
 	const char *evidence; /* instead of the stranger's; NULL */
 	bool resumes;         /* run --resume-with where there is one */
