@@ -6,19 +6,25 @@
 #include <unistd.h>
 
 #include "../../lib/job/job.h"
-#include "../common/cmd.h"
+#include "../common/stranger.h"
 
 static const char usage[] =
 	"usage: gate [-jt] [--msgpack] [--require PHASE[,PHASE...]] [--no-replay] [--replay once|all]\n"
-	"            [--replay-updates N] [--deadline TIME] [FILE...]\n";
+	"            [--replay-updates N] [--deadline TIME] [--allow-exec] [--resume-with COMMAND]\n"
+	"            [--env NAME=VALUE] [--step-regex REGEX] [--no-adapter] [FILE...] [-- COMMAND]\n";
 
-enum { REQUIRE = 256, NO_REPLAY, REPLAY, UPDATES, DEADLINE };
+enum { REQUIRE = 256, NO_REPLAY, REPLAY, UPDATES, DEADLINE, ALLOW };
 static const struct cmd_option own[] = {
 	{ REQUIRE, "require", "PHASES", "phases, joined by commas, that fail where they are unproven" },
 	{ NO_REPLAY, "no-replay", NULL, "run nothing again: resume stays unproven" },
 	{ REPLAY, "replay", "once|all", "once for runs of the same settings (default), or for every run" },
 	{ UPDATES, "replay-updates", "N", "updates of a replay (default 16)" },
 	{ DEADLINE, "deadline", "TIME", "time for the replays of one run (default 10m)" },
+	{ ALLOW, "allow-exec", NULL, "run commands that the stream names again, to prove that they resume" },
+	{ STRANGER_RESUME, "resume-with", "COMMAND", "for sh: how a command goes on from its checkpoint, instead of what the stream says" },
+	{ STRANGER_ENV, "env", "NAME=VALUE", "-- COMMAND: set this in its environment; may be given again" },
+	{ STRANGER_REGEX, "step-regex", "REGEX", "-- COMMAND: read updates from its output: named groups as in pilot-trainer(7)" },
+	{ STRANGER_BLIND, "no-adapter", NULL, "-- COMMAND: leave its environment alone and only watch it from outside" },
 	CMD_FORM_OPTIONS,
 	{ 0 },
 };
@@ -53,14 +59,28 @@ static int replay(const char *value, bool *every)
 	return 0;
 }
 
-static int store(int opt, const char *value, struct judge_settings *s, enum form *form)
+/* What the command line asks for. */
+struct asked {
+	struct judge_settings judge;
+	struct stranger_options stranger;
+	enum form form;
+	int files; /* operands before "--" */
+};
+
+static int store(int opt, const char *value, struct asked *a)
 {
-	if (cmd_form(opt, form))
+	struct judge_settings *s = &a->judge;
+	int known = stranger_option(&a->stranger, opt, value);
+
+	if (known)
+		return known == 1 ? 0 : known;
+	if (cmd_form(opt, &a->form))
 		return 0;
 	switch (opt) {
 	case REQUIRE: return require(value, &s->required);
 	case NO_REPLAY: s->replay = false; return 0;
 	case REPLAY: return replay(value, &s->every);
+	case ALLOW: s->allow_exec = true; return 0;
 	case UPDATES: return cmd_int("--replay-updates", value, 1, 1000, &s->updates);
 	case DEADLINE: return cmd_duration("--deadline", value, &s->deadline);
 	}
@@ -205,10 +225,26 @@ static int run(const struct judge_settings *s, enum form form, int n, char **pat
 	return g.status;
 }
 
+/* Operands before "--" are files, those behind it the command. */
+static int split(struct asked *a, const struct cmd *c, int argc, char **argv)
+{
+	struct stranger *s = &a->stranger.stranger;
+	bool command = c->dashes && c->operand < argc;
+
+	a->files = command ? 0 : argc - c->operand;
+	if (command)
+		s->argv = argv + c->operand;
+	else if (s->env || s->step_regex || s->no_adapter)
+		return cmd_usage_error("%s: only with -- COMMAND", s->env ? "--env" : s->step_regex ? "--step-regex" : "--no-adapter");
+	if (!s->argv && s->resume_with && !a->judge.allow_exec)
+		return cmd_usage_error("--resume-with: only with --allow-exec or -- COMMAND");
+	a->judge.stranger = s;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct judge_settings s = { .replay = true, .updates = 16, .deadline = 600, .progress = progress };
-	enum form form = FORM_AUTO;
+	struct asked a = { .judge = { .replay = true, .updates = 16, .deadline = 600, .progress = progress } };
 	struct cmd c;
 	const char *value;
 	int opt, status = 0;
@@ -216,12 +252,14 @@ int main(int argc, char **argv)
 	cmd_init("gate");
 	cmd_options(&c, argc, argv, usage, own, NULL);
 	while (status == 0 && (opt = cmd_next(&c, &value)) >= 0)
-		status = store(opt, value, &s, &form);
+		status = store(opt, value, &a);
 	if (status == 0 && opt != CMD_END)
 		return cmd_finish(c.status);
-	if (status == 0 && s.deadline <= 0)
+	if (status == 0 && a.judge.deadline <= 0)
 		status = cmd_usage_error("--deadline: must be more than 0");
 	if (status == 0)
-		status = run(&s, form, argc - c.operand, argv + c.operand, argv);
+		status = split(&a, &c, argc, argv);
+	if (status == 0)
+		status = run(&a.judge, a.form, a.files, argv + c.operand, argv);
 	return cmd_finish(status);
 }

@@ -60,12 +60,25 @@ void command_ask(struct command *c, enum asked why, int sig)
 
 /* ---- what is known before ---- */
 
+/* A replay stops before {updates}: the command may make its schedule of these. */
+static bool stops_after(const struct config *c, int64_t *update)
+{
+	static const char rule[] = "update=";
+	int64_t n;
+
+	if (!config_given(c, O_stop) || strncmp(c->stop, rule, strlen(rule)) || num_int(c->stop + strlen(rule), "--stop", 1, INT64_MAX, &n, NULL) < 0)
+		return false;
+	if (update)
+		*update = n;
+	return true;
+}
+
 static int refuse_settings(const struct config *c, struct why *w)
 {
 	static const enum option known[] = { O_micro_batch, O_accum, O_length, O_updates, O_seed, O_device, O_memory_bytes, O_freeze, O_save, O_resume };
 
 	for (enum option o = 0; o < OPTIONS; o++) {
-		bool ok = !config_given(c, o);
+		bool ok = !config_given(c, o) || (o == O_stop && stops_after(c, NULL));
 
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 			ok |= known[i] == o;
@@ -196,6 +209,7 @@ static int prepare(struct command *c)
 
 	c->evidence = how->evidence ? how->evidence : how->stranger->evidence ? how->stranger->evidence : "basic";
 	c->stop_after = config_given(s, O_updates) ? s->updates : 0;
+	(void)stops_after(s, &c->stop_after);
 	c->deadline = how->stranger->deadline > 0 ? how->stranger->deadline : silence;
 	if ((r = command_check(how, c->why)) || (r = expand(how, &c->words, &c->argv, &c->env, c->why)))
 		return r;

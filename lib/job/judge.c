@@ -121,6 +121,21 @@ static void see_status(struct watch *r, const struct view *v)
 
 /* ---- from an end to the verdicts ---- */
 
+static double ended_at(const struct watch *r)
+{
+	struct timestamp t = { 0 };
+	struct view v;
+
+	if (r->end.n && view_open(&v, r->end.p, r->end.n, NULL) == 0)
+		view_time(&v, F_end_t, &t);
+	return (double)t.seconds + t.nanoseconds / 1e9;
+}
+
+static int check_file(struct watch *r, const struct save_fact *s, struct why *w)
+{
+	return r->stranger ? saved_bytes(s->path, s->digest, ended_at(r), w) : saved_file(s->path, s->digest, r->save_tensors, s->update, w);
+}
+
 /* What the newest saves left on disk, oldest first; gone: the newest is not there. */
 static void check_files(struct watch *r, int *gone)
 {
@@ -132,11 +147,13 @@ static void check_files(struct watch *r, int *gone)
 		struct save_fact *s = &r->save[(r->oldest_save + k) % WATCH_SAVES];
 		size_t n = strlen(whole);
 
-		if (!s->path)
+		if (!s->path || s->over)
 			continue;
-		int rc = saved_file(s->path, s->digest, r->save_tensors, s->update, &w);
+		int rc = check_file(r, s, &w);
 		if (rc < 0)
 			find_fail(r, G_SAVE, NULL, "%s", w.text);
+		else if (rc == 2)
+			find_lack(r, G_SAVE, "written again after the run had ended: %s", s->path);
 		else if (rc == 0)
 			snprintf(whole + n, sizeof whole - n, "%s%lld", n ? ", " : "", (long long)s->update);
 		*gone = rc == 1;
@@ -144,7 +161,7 @@ static void check_files(struct watch *r, int *gone)
 			s->steps = 0;
 	}
 	if (*whole)
-		find_say(r, G_SAVE, "on disk with digest and tensors: update %s", whole);
+		find_say(r, G_SAVE, "on disk with digest%s: update %s", r->stranger ? "" : " and tensors", whole);
 }
 
 static void copy_findings(struct watch *to, const struct watch *from)
@@ -184,7 +201,7 @@ static const struct proven *prove(struct judge *j, struct watch *r)
 	struct why w = { 0 };
 	char line[64];
 
-	if (replay_fingerprint(r, p->fingerprint, &w) < 0) {
+	if ((r->stranger ? stranger_fingerprint(r, p->fingerprint, &w) : replay_fingerprint(r, p->fingerprint, &w)) < 0) {
 		find_lack(r, G_RESUME, "no replay: %s", w.text);
 		return NULL;
 	}
@@ -204,9 +221,18 @@ static const struct proven *prove(struct judge *j, struct watch *r)
 	snprintf(line, sizeof line, "replaying run %s", r->id);
 	if (j->settings.progress)
 		j->settings.progress(line);
-	replay_run(r, p->found, &j->settings, &p->files);
+	if (r->stranger)
+		stranger_replay(r, p->found, &j->settings);
+	else
+		replay_run(r, p->found, &j->settings, &p->files);
 	j->provens++;
 	return p;
+}
+
+/* A command that a stream names is run only if the caller said so. */
+static bool is_allowed(const struct judge *j, const struct watch *r)
+{
+	return !r->stranger || j->settings.allow_exec || (j->settings.stranger && j->settings.stranger->argv);
 }
 
 static void replay(struct judge *j, struct watch *r, int gone)
@@ -216,7 +242,9 @@ static void replay(struct judge *j, struct watch *r, int gone)
 	if (!j->settings.replay)
 		find_lack(r, G_RESUME, "no replay was asked for (--no-replay)");
 	else if (!r->saves)
-		find_lack(r, G_RESUME, "nothing was saved in this run (see --save)");
+		find_lack(r, G_RESUME, "nothing was saved in this run%s", r->stranger ? "" : " (see --save)");
+	else if (!is_allowed(j, r))
+		find_lack(r, G_RESUME, "replaying a command was not allowed (--allow-exec)");
 	else if (stop_wanted())
 		find_lack(r, G_RESUME, "no replay: the gate was asked to stop");
 	else if ((p = prove(j, r)))
@@ -273,6 +301,18 @@ static int finish(struct judge *j, int i, const struct view *v, struct why *w)
 	return wait_for_replay(j, r, w);
 }
 
+/* What a replay of a command needs to know besides the run record. */
+static int remember(struct watch *r, const struct view *v, struct why *w)
+{
+	int64_t u;
+
+	if (v->kind == KIND_save && !r->first_save && view_int(v, F_save_update, &u) && u > 0)
+		r->first_save = u;
+	if (v->kind == KIND_end && buf_add(&r->end, v->raw, v->size) < 0)
+		return why_set(w, EX_OSERR, "judge: record %lld: no memory for the end of a run", (long long)v->number);
+	return 0;
+}
+
 int judge_see(struct judge *j, const struct view *v, struct why *w)
 {
 	char id[ULID_SIZE];
@@ -290,6 +330,8 @@ int judge_see(struct judge *j, const struct view *v, struct why *w)
 		return 0;
 	}
 	watch_see(j->open[i], v);
+	if (j->open[i]->stranger && remember(j->open[i], v, w) < 0)
+		return -EX_OSERR;
 	return v->kind == KIND_end ? finish(j, i, v, w) : 0;
 }
 

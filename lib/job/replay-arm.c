@@ -39,6 +39,14 @@ const struct save_fact *arm_save(const struct arm *a, int64_t update)
 	return NULL;
 }
 
+const struct update_fact *arm_step(const struct arm *a, int64_t update)
+{
+	for (int64_t i = 0; i < a->steps; i++)
+		if (a->step[i].update == update)
+			return &a->step[i];
+	return NULL;
+}
+
 /* Room for one more; NULL: no memory, or an arm that does not end. */
 static void *one_more(void **list, int64_t n, size_t size)
 {
@@ -69,6 +77,7 @@ static void read_step(struct update_fact *u, const struct view *v)
 	view_num(v, F_step_loss, &u->loss);
 	view_num(v, F_step_gradient_norm, &u->gradient_norm);
 	view_copy(v, F_step_batch_digest, u->batch_digest, sizeof u->batch_digest);
+	view_copy(v, F_step_weights_digest, u->weights_digest, sizeof u->weights_digest);
 	if (view_bool(v, F_step_skipped, &skipped) && skipped)
 		u->update = -1; /* no update: it compares with none */
 }
@@ -113,7 +122,61 @@ static bool add_save(struct arm *a, const struct view *v)
 	view_copy(v, F_save_digest, s->digest, sizeof s->digest);
 	view_copy(v, F_save_weights_digest, s->weights_digest, sizeof s->weights_digest);
 	view_copy(v, F_save_optimizer_digest, s->optimizer_digest, sizeof s->optimizer_digest);
+	s->held = holds_of(v, F_save_holds);
 	return true;
+}
+
+/* ---- what a command says of its state ---- */
+
+unsigned holds_of(const struct view *v, enum field f)
+{
+	static const struct { const char *word; unsigned bit; } words[] = {
+		{ "weights", HOLDS_WEIGHTS }, { "optimizer", HOLDS_OPTIMIZER }, { "schedule", HOLDS_SCHEDULE },
+		{ "scale", HOLDS_SCALE }, { "random", HOLDS_RANDOM }, { "count", HOLDS_COUNT },
+	};
+	unsigned bits = 0;
+	const char *s;
+	size_t n;
+
+	for (int i = 0; i < view_count(v, f); i++)
+		for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+			if (view_item_str(v, f, i, &s, &n) && strlen(words[k].word) == n && !memcmp(words[k].word, s, n))
+				bits |= words[k].bit;
+	return bits;
+}
+
+static void add_state(struct arm *a, const struct view *v)
+{
+	static const enum field random[RANDOMS] = { F_state_torch_random, F_state_device_random, F_state_numpy_random, F_state_python_random };
+	struct state_fact *s = view_is(v, F_state_at, "start") ? &a->start : &a->stop;
+
+	*s = (struct state_fact){ .seen = true, .count = -1, .schedule = -1, .lr = NAN, .scale = NAN };
+	view_int(v, F_state_update, &s->update);
+	view_int(v, F_state_optimizer_count, &s->count);
+	view_int(v, F_state_schedule_count, &s->schedule);
+	view_num(v, F_state_lr, &s->lr);
+	view_num(v, F_state_scale, &s->scale);
+	view_copy(v, F_state_weights_digest, s->weights, sizeof s->weights);
+	view_copy(v, F_state_optimizer_digest, s->optimizer, sizeof s->optimizer);
+	view_copy(v, F_state_batch_digest, s->batch, sizeof s->batch);
+	for (int i = 0; i < RANDOMS; i++)
+		view_copy(v, random[i], s->random[i], sizeof s->random[i]);
+}
+
+static void add_load(struct arm *a, const struct view *v)
+{
+	a->loads++;
+	a->restored |= holds_of(v, F_load_restored);
+	if (view_int(v, F_load_matched, &a->matched))
+		a->missing = -1;
+	view_int(v, F_load_missing, &a->missing);
+}
+
+/* Blind to validation, say, is no matter here. */
+static void add_blind(struct arm *a, const struct view *v)
+{
+	if (!*a->blind && (view_is(v, F_blind_phase, "all") || view_is(v, F_blind_phase, "update") || view_is(v, F_blind_phase, "backward") || view_is(v, F_blind_phase, "resume")))
+		view_copy(v, F_blind_reason, a->blind, sizeof a->blind);
 }
 
 /* The rules hold for a short run as for a long one. */
@@ -136,6 +199,15 @@ static bool take(struct arm *a, const struct view *v)
 		return add_eval(a, v);
 	case KIND_save:
 		return add_save(a, v);
+	case KIND_state:
+		add_state(a, v);
+		return true;
+	case KIND_load:
+		add_load(a, v);
+		return true;
+	case KIND_blind:
+		add_blind(a, v);
+		return true;
 	case KIND_end:
 		view_copy(v, F_end_status, a->status, sizeof a->status);
 		view_copy(v, F_end_why, a->why, sizeof a->why);
@@ -179,7 +251,9 @@ static int outcome(struct arm *a, struct drive *d, struct why *w)
 int arm_run(struct arm *a, struct rec *request, double until, struct why *w)
 {
 	struct drive *d = NULL;
-	int rc = drive_start(&d, NULL, false, w);
+
+	a->matched = a->missing = -1;
+	int rc = drive_start(&d, a->stranger, false, w);
 
 	if (rc < 0)
 		return rc;

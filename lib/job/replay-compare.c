@@ -11,14 +11,6 @@ static bool same(double a, double b)
 	return memcmp(&a, &b, sizeof a) == 0 && !isnan(a);
 }
 
-static const struct update_fact *at_update(const struct arm *a, int64_t update)
-{
-	for (int64_t i = 0; i < a->steps; i++)
-		if (a->step[i].update == update)
-			return &a->step[i];
-	return NULL;
-}
-
 static const char *text_of(double x, char out[32])
 {
 	if (isfinite(x))
@@ -109,7 +101,7 @@ int arms_differ(const struct arm *went_on, const struct arm *resumed, int64_t fr
 	if (counts_differ(resumed, from, to, say, n))
 		return 1;
 	for (int64_t u = from; u <= to; u++) {
-		const struct update_fact *a = at_update(went_on, u), *b = at_update(resumed, u);
+		const struct update_fact *a = arm_step(went_on, u), *b = arm_step(resumed, u);
 
 		if (!a || !b) {
 			snprintf(say, n, "update %lld is not in both", (long long)u);
@@ -123,7 +115,7 @@ int arms_differ(const struct arm *went_on, const struct arm *resumed, int64_t fr
 
 int cold_differs(const struct arm *a, int64_t at, const struct arm *cold, char *say, size_t n)
 {
-	const struct update_fact *x = at_update(a, at), *y = cold->steps ? &cold->step[0] : NULL;
+	const struct update_fact *x = arm_step(a, at), *y = cold->steps ? &cold->step[0] : NULL;
 
 	if (!x || !y) {
 		snprintf(say, n, "the cold start made no update");
@@ -144,7 +136,7 @@ static bool near(double a, double b, double share)
  * micro-batch instead of by update by far more, as soon as micro-batches are unequal. */
 int split_differs(const struct arm *a, const struct arm *b, char *say, size_t n)
 {
-	const struct update_fact *x = at_update(a, 1), *y = at_update(b, 1);
+	const struct update_fact *x = arm_step(a, 1), *y = arm_step(b, 1);
 
 	if (!x || !y || strcmp(x->batch_digest, y->batch_digest)) {
 		snprintf(say, n, "the same update has other examples when its micro-batches are cut otherwise");
