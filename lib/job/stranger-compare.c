@@ -23,7 +23,7 @@ static const char *text_of(double x, char out[32])
 
 static const char *brief(double x, char out[32])
 {
-	snprintf(out, 32, "%.7g", x);
+	snprintf(out, 32, "%.9g", x);
 	return out;
 }
 
@@ -211,7 +211,7 @@ static void say_batch(const struct again_replay *x, const struct arm *b, const s
 	else if (u > 0)
 		lost(o, P_DATA, "the batch of update %lld is the batch of update %lld (%lld of %lld repeated)", (long long)(from + q->update), (long long)u, (long long)n, (long long)b->steps);
 	else
-		lost(o, P_DATA, "the batch of update %lld is none of the first %lld of the run that went on: another order", (long long)(from + q->update), (long long)x->a.steps);
+		lost(o, P_DATA, "the batch of update %lld is none of the first %lld of the run that went on: another order or other values", (long long)(from + q->update), (long long)x->a.steps);
 }
 
 static void see_batches(const struct again_replay *x, const struct arm *b, int64_t from, struct back *o)
