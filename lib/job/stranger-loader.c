@@ -12,23 +12,62 @@ static int64_t number_of(const struct view *v)
 	return stranger_int(v, F(number), 0);
 }
 
+/* A step may be told after a loader's word that came after it: on a device they are written late. */
 static void see_begin(struct s_loaders *l, const struct view *v, int64_t update)
 {
-	l->open[l->next_open].number = number_of(v);
-	l->open[l->next_open].update = stranger_int(v, F(update), update);
+	struct s_open *o = &l->open[l->next_open];
+
+	*o = (struct s_open){ .number = number_of(v), .update = stranger_int(v, F(update), update), .waited = l->waiting };
+	o->done = o->update <= update ? l->made : -1;
 	l->next_open = (l->next_open + 1) % S_LOADERS;
 }
 
-/* The update at which the pass that ends now began; -1 it is not remembered. */
-static int64_t begun(const struct s_loaders *l, int64_t number)
+/* The begin of the pass that ends now; NULL: it is not remembered. */
+static const struct s_open *begun(const struct s_loaders *l, int64_t number)
 {
 	for (int i = 1; i <= S_LOADERS; i++) {
-		int k = (l->next_open + S_LOADERS - i) % S_LOADERS;
+		const struct s_open *o = &l->open[(l->next_open + S_LOADERS - i) % S_LOADERS];
 
-		if (l->open[k].number == number)
-			return l->open[k].update;
+		if (o->number == number && o->update >= 0)
+			return o;
 	}
-	return -1;
+	return NULL;
+}
+
+/* ---- batches given out, and passes made on them ---- */
+
+static void count(struct s_loaders *l)
+{
+	const struct s_ended *e = &l->ended;
+	int64_t unused = e->batches - (l->made - e->made + e->waiting);
+
+	l->ended.due = false;
+	if (e->made < 0)
+		return;
+	l->counted++;
+	if (unused > 0 && !l->unused++) {
+		l->unused_batches = unused;
+		l->unused_update = e->update;
+	}
+}
+
+void stranger_see_passes(struct s_loaders *l, int64_t update, int64_t passes, int64_t dropped)
+{
+	l->made += passes + dropped;
+	for (int i = 0; i < S_LOADERS; i++)
+		if (l->open[i].done < 0 && l->open[i].update == update)
+			l->open[i].done = l->made;
+	if (l->ended.due && l->ended.update <= update)
+		count(l);
+}
+
+static void see_ended(struct s_loaders *l, const struct s_open *o, const struct s_pass *b, int64_t waiting, int64_t update)
+{
+	l->ended = (struct s_ended){ .update = b->end, .batches = b->batches, .waiting = waiting, .made = -1, .due = true };
+	if (o && o->done >= 0)
+		l->ended.made = o->done + o->waited;
+	if (b->end <= update)
+		count(l);
 }
 
 /* ---- training ---- */
@@ -79,6 +118,7 @@ static void see_repeats(struct s_loaders *l, const struct view *v)
 static void see_train(struct s_loaders *l, const struct view *v, int64_t update)
 {
 	struct s_pass *b = &l->pass[l->next];
+	const struct s_open *o = begun(l, number_of(v));
 	int64_t micro_batch = stranger_int(v, F(micro_batch), 0);
 
 	*b = (struct s_pass){
@@ -88,10 +128,12 @@ static void see_train(struct s_loaders *l, const struct view *v, int64_t update)
 		.number = number_of(v),
 		.end = stranger_int(v, F(update), update),
 	};
-	b->begin = begun(l, b->number);
+	b->begin = o ? o->update : -1;
 	view_copy(v, F(order_digest), b->digest, sizeof b->digest);
 	view_copy(v, F(sampler), b->sampler, sizeof b->sampler);
 	l->waiting = stranger_int(v, F(waiting), 0);
+	l->waiting_update = b->end;
+	see_ended(l, o, b, l->waiting, update);
 	see_repeats(l, v);
 	if (micro_batch > 0)
 		l->micro_batch = !l->micro_batch || l->micro_batch == micro_batch ? micro_batch : -1;

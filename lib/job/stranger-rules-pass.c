@@ -179,6 +179,22 @@ enum rule_state stranger_dropped(struct watch *r, const struct view *v, char *sa
 	return stranger_say(RULE_MISSING, say, n, "gradients of backward passes were thrown away before %lld of %lld updates (%lld before update %lld)", (long long)h->times, (long long)r->steps, (long long)h->amount, (long long)h->update);
 }
 
+/* Batches that are drawn, and no pass is made on them: the last window of each pass over the data, if they are
+ * those that do not fill one; a choice of the script's otherwise. */
+enum rule_state stranger_unused(struct watch *r, const struct view *v, char *say, size_t n)
+{
+	const struct s_loaders *l = &r->stranger->loaders;
+	const struct s_pass *b = &l->pass[(l->next + S_LOADERS - 1) % S_LOADERS];
+	int64_t usual = stranger_usual(&r->stranger->steps);
+
+	(void)v;
+	if (!l->unused)
+		return RULE_UNSEEN;
+	if (usual > 1 && l->unused == l->counted && l->unused_batches == b->batches % usual)
+		return stranger_say(RULE_BROKEN, say, n, "the last %lld batches of a pass over the data, which do not fill an update of %lld, are left out (first at update %lld)", (long long)l->unused_batches, (long long)usual, (long long)l->unused_update);
+	return stranger_say(RULE_MISSING, say, n, "%lld batches of a pass over the training data were drawn and not trained on (until update %lld)", (long long)l->unused_batches, (long long)l->unused_update);
+}
+
 /* Small differences are the rule where a mask is drawn at random; large ones move the gradient. */
 enum rule_state stranger_means(struct watch *r, const struct view *v, char *say, size_t n)
 {
@@ -195,5 +211,5 @@ enum rule_state stranger_means(struct watch *r, const struct view *v, char *say,
 		return stranger_say(RULE_HELD, say, n, "passes are weighted alike, their targets differ by at most %lld %%", (long long)t->uneven.most);
 	if (t->uneven_short.times)
 		return stranger_say(RULE_HELD, say, n, "passes are weighted alike, %lld updates have a shorter last one", (long long)t->uneven_short.times);
-	return stranger_say(RULE_HELD, say, n, "passes of equal targets weighted alike");
+	return stranger_say(RULE_HELD, say, n, t->added ? "passes of equal targets, their means added up" : "passes of equal targets weighted alike");
 }

@@ -133,6 +133,18 @@ enum rule_state stranger_skipped(struct watch *r, const struct view *v, char *sa
 	return r->skips ? stranger_say(RULE_HELD, say, n, "%lld of %lld attempts skipped", (long long)r->skips, (long long)t->attempts) : RULE_UNSEEN;
 }
 
+/* A loss scale of the script's own skips without a word. */
+enum rule_state stranger_first(struct watch *r, const struct view *v, char *say, size_t n)
+{
+	const struct s_steps *t = &r->stranger->steps;
+	int64_t usual = stranger_usual(t);
+
+	(void)v;
+	if (!usual || t->before_first < 10 * usual)
+		return RULE_UNSEEN;
+	return stranger_say(RULE_MISSING, say, n, "%lld backward passes made no update before the first one", (long long)t->before_first);
+}
+
 enum rule_state stranger_scaler(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	const struct happened *h = &r->stranger->steps.scaler;

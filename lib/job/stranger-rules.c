@@ -38,6 +38,7 @@ static const struct rule rules[] = {
 	{ END(G_BACKWARD), stranger_left_over, ALWAYS, NEED, NULL, NULL, "zero_grad" },
 	{ END(G_BACKWARD), stranger_tail, ALWAYS, NEED, NULL, NULL, "accumulation at the end of a pass over the data" },
 	{ END(G_BACKWARD), stranger_dropped, ALWAYS, NEED, NULL, NULL, "accumulation at the end of a pass over the data" },
+	{ END(G_BACKWARD), stranger_unused, ALWAYS, NEED, NULL, NULL, "accumulation at the end of a pass over the data" },
 	{ END(G_BACKWARD), stranger_means, ALWAYS, NEED, NULL, NULL, "how the passes of an update are weighted" },
 
 	/* update */
@@ -50,6 +51,7 @@ static const struct rule rules[] = {
 	{ END(G_UPDATE), stranger_touched, ALWAYS, 0, NULL, NULL, "what was handed to the optimizer" },
 	{ END(G_UPDATE), stranger_rounded, ALWAYS, NEED, NULL, NULL, "a copy of the weights in float32" },
 	{ END(G_UPDATE), stranger_skipped, ALWAYS, 0, NULL, NULL, "the loss scale" },
+	{ END(G_UPDATE), stranger_first, ALWAYS, NEED, NULL, NULL, "the loss scale" },
 	{ END(G_UPDATE), stranger_scaler, ALWAYS, 0, NULL, NULL, "where the loss scale is changed" },
 	{ END(G_UPDATE), stranger_schedule, ALWAYS, 0, NULL, NULL, "when the schedule ticks" },
 	{ PH(G_UPDATE), ZERO, F(tied_apart), 0, NULL, ALWAYS, 0, NULL, "tied tensors are apart", "where weights are tied" },

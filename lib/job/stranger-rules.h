@@ -58,6 +58,9 @@ struct s_steps {
 	struct happened uneven;         /* passes with unequal targets, weighted alike; amount in percent */
 	struct happened uneven_short;   /* because an epoch's last batch is short */
 	bool passes_uncounted;          /* several passes, and their targets not told */
+	bool added;                     /* means of passes are added up */
+	double divisor, divisor_passes, share; /* of the last update of several passes: as it is, by the passes; its last pass's share of the targets */
+	int64_t before_first;           /* passes thrown away before the first update */
 	char first_digest[DIGEST_SIZE];
 	int64_t digests, digests_same, digests_again; /* told; equal to the first; seen within the ring before */
 	int64_t lag, lag_row;           /* updates since that one, and how often in a row */
@@ -92,8 +95,17 @@ struct s_pass {
 struct s_loaders {
 	struct s_pass pass[S_LOADERS]; /* ends, a ring */
 	int next;
-	struct { int64_t number, update; } open[S_LOADERS]; /* begins, a ring */
+	struct s_open {
+		int64_t number, update;
+		int64_t done, waited; /* passes made before it (-1: the step is still to come); that waited then */
+	} open[S_LOADERS];       /* begins, a ring */
 	int next_open;
+	struct s_ended {         /* of a training pass, until the last of its steps has come */
+		int64_t update, batches, waiting, made; /* made: passes before it, those that waited left out; -1 not known */
+		bool due;
+	} ended;
+	int64_t made;            /* passes so far */
+	int64_t counted, unused, unused_batches, unused_update; /* ends; of them with batches that no pass was made on */
 	int64_t trained, compared, repeated; /* passes of training; pairs */
 	char repeat[S_NAMES];                /* of the first repeat, in words */
 	bool repeat_small;                   /* so few examples that chance may do it */
@@ -102,7 +114,7 @@ struct s_loaders {
 	char again[S_NAMES];                 /* batches given out twice otherwise */
 	int64_t micro_batch;                 /* of training loaders; 0 none, -1 several */
 	int64_t first_rows;                  /* of the first pass of an update */
-	int64_t waiting;                     /* passes that waited at the last end */
+	int64_t waiting, waiting_update;     /* passes that waited at the last end, and then */
 	struct { int64_t update, passes, waiting, dropped; } tail[S_TAILS]; /* the updates after such ends */
 	int tails;
 	int64_t dropped_examples, of_examples, whole; /* validation: left out; passes that saw every example */
@@ -172,6 +184,7 @@ void stranger_see(struct watch *r, const struct view *v);          /* after the 
 void stranger_see_step(struct watch *r, const struct view *v);
 void stranger_see_replica(struct stranger_watch *s, const struct view *v);
 void stranger_see_loader(struct stranger_watch *s, const struct view *v, int64_t update);
+void stranger_see_passes(struct s_loaders *l, int64_t update, int64_t passes, int64_t dropped);
 /* A step that another replica than the first reports: none of the run's count. */
 bool stranger_other_rank(const struct view *v);
 int64_t stranger_usual(const struct s_steps *s); /* passes of most updates; 0 unknown */
@@ -186,8 +199,8 @@ enum rule_state stranger_say(enum rule_state s, char *say, size_t n, const char 
 rule_check stranger_model, stranger_apart, stranger_loaded;                                        /* load */
 rule_check stranger_rows, stranger_shift, stranger_padding, stranger_targets, stranger_order, stranger_workers, stranger_shards, stranger_batches; /* data */
 rule_check stranger_loss, stranger_repeat, stranger_future, stranger_mixed, stranger_widened;      /* forward */
-rule_check stranger_gradients, stranger_no_gradient, stranger_left_over, stranger_tail, stranger_dropped, stranger_means; /* backward */
-rule_check stranger_count, stranger_changed, stranger_zero_changed, stranger_declared, stranger_covered, stranger_touched, stranger_skipped, stranger_rounded, stranger_schedule, stranger_scaler, stranger_counted, stranger_synchronised, stranger_rate; /* update */
+rule_check stranger_gradients, stranger_no_gradient, stranger_left_over, stranger_tail, stranger_dropped, stranger_unused, stranger_means; /* backward */
+rule_check stranger_count, stranger_changed, stranger_zero_changed, stranger_declared, stranger_covered, stranger_touched, stranger_skipped, stranger_first, stranger_rounded, stranger_schedule, stranger_scaler, stranger_counted, stranger_synchronised, stranger_rate; /* update */
 rule_check stranger_mode, stranger_mode_after, stranger_statistics, stranger_untouched, stranger_split, stranger_printed, stranger_evals; /* validate */
 rule_check stranger_saves, stranger_in_place, stranger_torn;                                       /* save */
 rule_check stranger_restored;                                                                      /* resume */

@@ -130,7 +130,8 @@ static void see_rows(struct stranger_watch *s, const struct view *v, int64_t ask
 }
 
 struct spread {
-	int64_t least, most, full, full_least, full_most; /* targets of all passes, of those with the most rows */
+	int64_t least, most, full_least, full_most; /* targets of all passes, of those with the most rows */
+	double share; /* the last pass's */
 	bool even_rows;
 };
 
@@ -138,7 +139,7 @@ struct spread {
 static bool spread_of(const struct view *v, struct spread *d)
 {
 	int n = view_count(v, F(pass_supervised));
-	int64_t rows, most_rows = 0, x;
+	int64_t rows, most_rows = 0, x = 0, sum = 0;
 
 	for (int i = 0; i < n; i++)
 		if (view_item_int(v, F(pass_rows), i, &rows) && rows > most_rows)
@@ -147,6 +148,7 @@ static bool spread_of(const struct view *v, struct spread *d)
 	for (int i = 0; i < n; i++) {
 		if (!view_item_int(v, F(pass_supervised), i, &x) || x < 0 || x > INT64_C(1) << 40)
 			return false;
+		sum += x;
 		d->least = x < d->least ? x : d->least;
 		d->most = x > d->most ? x : d->most;
 		if (view_item_int(v, F(pass_rows), i, &rows) && rows != most_rows) {
@@ -156,32 +158,41 @@ static bool spread_of(const struct view *v, struct spread *d)
 		d->full_least = x < d->full_least ? x : d->full_least;
 		d->full_most = x > d->full_most ? x : d->full_most;
 	}
+	d->share = sum > 0 ? (double)x / (double)sum : 0;
 	return n > 1;
 }
 
-/* Means of passes added up as if they were of the same number of targets: the loss was divided by a number of
- * passes, or by nothing, after its function had taken the mean. */
-static bool weighted_alike(const struct stranger_watch *s, const struct view *v, int64_t passes)
+/* Means of passes added up as if they were of the same number of targets: what the loss is divided by after its
+ * function has taken the mean is a number of passes, or nothing, or what it was for a last pass of another share
+ * (a scale of the script's own is in it). */
+static bool weighted_alike(const struct stranger_watch *s, double divisor, int64_t passes, double share)
 {
-	double divisor;
+	const struct s_steps *t = &s->steps;
 
-	if (!view_is(v, F(reduction), "mean") || !view_num(v, F(divisor), &divisor))
-		return false;
-	return divisor == 1 || divisor == (double)passes || divisor == (double)s->accum || divisor == (double)stranger_usual(&s->steps);
+	if (divisor == 1 || divisor == (double)passes || divisor == (double)s->accum || divisor == (double)stranger_usual(t))
+		return true;
+	return !rule_near(share, t->share, 0.02, 0) && (divisor == t->divisor || divisor / (double)passes == t->divisor_passes);
 }
 
 static void see_means(struct stranger_watch *s, const struct view *v, int64_t passes, int64_t update)
 {
 	struct s_steps *t = &s->steps;
 	struct spread d;
+	double divisor;
+	bool alike, told;
 
-	if (passes < 2 || !weighted_alike(s, v, passes))
+	if (passes < 2 || !view_is(v, F(reduction), "mean") || !view_num(v, F(divisor), &divisor))
 		return;
-	if (!spread_of(v, &d)) {
-		t->passes_uncounted = true;
+	told = spread_of(v, &d);
+	alike = weighted_alike(s, divisor, passes, told ? d.share : t->share);
+	t->added |= divisor == 1;
+	t->divisor = divisor;
+	t->divisor_passes = divisor / (double)passes;
+	t->share = told ? d.share : 0;
+	t->passes_uncounted |= !told;
+	if (!alike || !told)
 		return;
-	}
-	t->uneven.told = true;
+	t->uneven.told++;
 	if (d.full_most > 0 && d.full_least < d.full_most)
 		happened_see(&t->uneven, update, 100 - 100 * d.full_least / d.full_most);
 	else if (!d.even_rows && d.least < d.most)
@@ -191,6 +202,8 @@ static void see_means(struct stranger_watch *s, const struct view *v, int64_t pa
 /* What waited at the end of a pass over the data: was it added to the next update, or thrown away? */
 static void see_tail(struct s_loaders *l, int64_t update, int64_t passes, int64_t dropped)
 {
+	if (update <= l->waiting_update)
+		return;
 	if (l->waiting > 0 && l->tails < S_TAILS) {
 		l->tail[l->tails].update = update;
 		l->tail[l->tails].passes = passes;
@@ -212,6 +225,8 @@ static void see_counters(struct stranger_watch *s, const struct view *v, int64_t
 		happened_see(&t->left_over, update, update > 1 ? x : 0);
 	if (rule_int(v, F(dropped_passes), &x))
 		happened_see(&t->dropped, update, update > 1 ? x : 0);
+	if (update == 1)
+		rule_int(v, F(dropped_passes), &t->before_first);
 	if (rule_int(v, F(scaler_calls), &x))
 		happened_see(&t->scaler, update, passes > 1 && x == passes ? x : 0);
 	if (rule_int(v, F(scheduler_calls), &x))
@@ -263,6 +278,7 @@ void stranger_see_step(struct watch *r, const struct view *v)
 	see_offset(&s->steps, v, update);
 	s->validate.since = 0;
 	s->steps.skipped = skipped;
+	stranger_see_passes(&s->loaders, update, passes, stranger_int(v, F(dropped_passes), 0));
 	if (skipped)
 		return;
 	if (isnan(s->steps.first_loss))

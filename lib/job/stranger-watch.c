@@ -81,7 +81,9 @@ struct stranger_watch *stranger_watch_new(const struct view *run)
 	s->model = (struct s_model){ .tensors = -1, .trainable = -1, .parameters = -1, .declared = -1, .dropout = -1, .norms = -1 };
 	s->optimizer = (struct s_optimizer){ .tensors = -1, .uncovered = -1, .strangers = -1, .before = -1 };
 	s->gradient = s->change = (struct s_deep){ .update = -1, .missing = -1, .frozen = -1, .trainable = -1, .changed = -1, .unchanged = -1 };
-	s->steps.first_loss = s->steps.first_lr = s->changed_share = NAN;
+	s->steps.first_loss = s->steps.first_lr = s->steps.least_lr = s->steps.most_lr = s->changed_share = NAN;
+	for (int i = 0; i < S_LOADERS; i++)
+		s->loaders.open[i].update = -1;
 	s->zero_changed = s->first_count = s->last_count = -1;
 	s->failure_phase = -1;
 	return s;
