@@ -166,6 +166,9 @@ struct proc_how {
 	int rules;             /* of Landlock, that it and its children are held to; 0 none */
 };
 int proc_start_as(struct proc *p, char *const argv[], int pipes, const struct proc_how *how, struct why *w) MUST_USE;
+/* A child without another program: it runs body, whose result is its exit status, with no descriptor of ours but
+ * stderr and out, which p->out reads. */
+int proc_fork(struct proc *p, int (*body)(void *ctx, int out), void *ctx, const char *name, struct why *w) MUST_USE;
 void proc_signal(const struct proc *p, int sig); /* to the whole group */
 /* Waits up to seconds (negative: for ever); 1 ended (status as waitpid's, may be NULL; what
  * is left of its group is killed), 0 still running. The pipes stay open until proc_end. */
@@ -191,6 +194,7 @@ bool secret_url(const char *s);               /* holds scheme://user:password@ *
 /* A copy of a command line with what look like secrets left out; freed by secret_free. */
 int secret_argv(char *const argv[], char ***out) MUST_USE;
 void secret_free(char **argv); /* may be NULL */
+char *secret_shell(const char *text); /* the same of a line for sh, whose words are then joined by single spaces; NULL: no memory */
 
 /* ---- guard.c: who ends what our children left if we are killed ---- */
 

@@ -102,6 +102,47 @@ static size_t kept(const char *word, const char *before)
 	return strlen(word);
 }
 
+/* A variable's assignment, as a shell has them before a command. */
+static bool assignment(const char *word)
+{
+	size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+	return n && word[n] == '=' && word[n + 1] && secret_name(word, n) && isupper((unsigned char)*word);
+}
+
+char *secret_shell(const char *text)
+{
+	char *copy = strdup(text), *save = NULL, *before = NULL;
+	struct buf b = { 0 };
+	bool secret = false;
+	int r = copy ? 0 : -1;
+
+	for (char *p = copy ? strtok_r(copy, " \t\n", &save) : NULL; p && !r; p = strtok_r(NULL, " \t\n", &save)) {
+		size_t keep = assignment(p) ? strcspn(p, "=") + 1 : kept(p, before);
+
+		secret |= p[keep] != '\0';
+		r = buf_printf(&b, "%s%.*s%s", before ? " " : "", (int)keep, p, p[keep] ? SECRET_MARK : "");
+		before = p;
+	}
+	free(copy);
+	if (secret && !r)
+		return (char *)b.p;
+	buf_free(&b);
+	return r ? NULL : strdup(text);
+}
+
+static char *shown(const char *word, const char *before)
+{
+	size_t keep = kept(word, before);
+	struct buf b = { 0 };
+
+	if (!word[keep] && strpbrk(word, " \t\n"))
+		return secret_shell(word);
+	if (buf_printf(&b, "%.*s%s", (int)keep, word, word[keep] ? SECRET_MARK : ""))
+		buf_free(&b);
+	return (char *)b.p;
+}
+
 int secret_argv(char *const argv[], char ***out)
 {
 	int n = 0;
@@ -111,16 +152,11 @@ int secret_argv(char *const argv[], char ***out)
 		n++;
 	if (!(list = calloc((size_t)n + 1, sizeof *list)))
 		return -EX_OSERR;
-	for (int i = 0; i < n; i++) {
-		size_t keep = kept(argv[i], i ? argv[i - 1] : NULL);
-		struct buf b = { 0 };
-
-		if (buf_printf(&b, "%.*s%s", (int)keep, argv[i], argv[i][keep] ? SECRET_MARK : "")) {
+	for (int i = 0; i < n; i++)
+		if (!(list[i] = shown(argv[i], i ? argv[i - 1] : NULL))) {
 			secret_free(list);
 			return -EX_OSERR;
 		}
-		list[i] = (char *)b.p;
-	}
 	*out = list;
 	return 0;
 }

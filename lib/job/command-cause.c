@@ -216,6 +216,17 @@ static void look_for_syntax(struct output *o)
 	snprintf(o->message, sizeof o->message, "%s", s);
 }
 
+/* An exception that ends Python makes its exit status 1, and stands in its last words; one that was caught and
+ * told, and then something else, is not what ended it. */
+static void forget_caught(struct command *c)
+{
+	bool one = WIFEXITED(c->wait_status) && WEXITSTATUS(c->wait_status) == 1;
+
+	if (c->output.since_exception < OUTPUT_LINES && (one || WIFSIGNALED(c->wait_status)))
+		return;
+	*c->output.exception = *c->output.message = *c->output.earlier = '\0';
+}
+
 void command_cause(struct command *c)
 {
 	int st = c->wait_status;
@@ -224,6 +235,7 @@ void command_cause(struct command *c)
 	if (WIFSIGNALED(st))
 		snprintf(c->signal, sizeof c->signal, "SIG%s", sigabbrev_np(WTERMSIG(st)) ? sigabbrev_np(WTERMSIG(st)) : "?");
 	if (!well && c->asked == ASKED_NOTHING) {
+		forget_caught(c);
 		look_for_syntax(&c->output);
 		snprintf(c->exception, sizeof c->exception, "%s", *c->totals.exception ? c->totals.exception : c->output.exception);
 	}

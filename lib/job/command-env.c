@@ -102,6 +102,8 @@ static void settings(struct env *e, const struct command *c)
 			set(e, names[p], c->words.value[p]);
 	if (c->stop_after > 0)
 		set_number(e, "PILOT_UPDATES", c->stop_after);
+	if (c->stop_after > 0)
+		set_number(e, "PILOT_UPDATES", c->stop_after);
 	set(e, "PILOT_EVIDENCE", c->evidence);
 	if (c->how->control)
 		set(e, "PILOT_CONTROL", c->how->control);

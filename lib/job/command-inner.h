@@ -50,10 +50,12 @@ struct output {
 	struct printed {
 		double value;
 		int digits; /* behind the point */
-	} number[OUTPUT_NUMBERS]; /* since the last evaluation: a ring */
-	int64_t numbers;
+		double at;  /* when it came */
+	} number[OUTPUT_NUMBERS]; /* a ring */
+	int64_t numbers, mark, told; /* printed; of these spent on earlier evaluations; and on those of this moment */
 	char prefix[64];        /* of the lines of a traceback */
 	bool traceback, chained;
+	int64_t since_exception; /* lines */
 	char exception[200], message[OUTPUT_SHOWN], earlier[OUTPUT_SHOWN]; /* the last exception, and one that led to it */
 	void (*line_seen)(void *ctx, const char *line);
 	void *ctx;
@@ -63,9 +65,9 @@ struct output {
 void output_take(struct output *o, const char *p, size_t n);
 void output_end(struct output *o); /* a last line without its newline */
 void output_free(struct output *o);
-/* Which of two numbers has been printed, as far as its digits go: 1, 2, or 0 where nothing tells. */
-int output_which(const struct output *o, double first, double second);
-void output_forget(struct output *o); /* the numbers */
+/* Which of two numbers was printed last, as far as its digits go, since then: 1, 2, or 0 where nothing tells. */
+int output_which(struct output *o, double first, double second, double since);
+void output_spend(struct output *o); /* what was found so far, and all before it, is not found again */
 
 /* ---- command-totals.c: what the lines come to ---- */
 
@@ -125,7 +127,8 @@ struct command {
 	int64_t regex_steps, protocol_steps;
 	struct output output;
 	struct totals totals;
-	bool evaluated; /* since the last step */
+	bool stepped;   /* since the last evaluation */
+	double evaluated, evaluated_before; /* when: the last one, and the one before those that came with it */
 	int lost;       /* the code of records that could not be written; 0 */
 
 	double began, started, heard;

@@ -57,6 +57,7 @@ static void see_exception(struct output *o, const char *s)
 	snprintf(o->exception, sizeof o->exception, "%.*s", (int)n, s);
 	snprintf(o->message, sizeof o->message, "%s", s);
 	o->traceback = false;
+	o->since_exception = 0;
 }
 
 static void see_traceback(struct output *o, const char *line)
@@ -88,7 +89,7 @@ static void see_numbers(struct output *o, const char *s)
 			s += n ? n : 1;
 			continue;
 		}
-		o->number[o->numbers++ % OUTPUT_NUMBERS] = (struct printed){ strtod(s, &end), (int)digits };
+		o->number[o->numbers++ % OUTPUT_NUMBERS] = (struct printed){ strtod(s, &end), (int)digits, clock_seconds() };
 		if (strchr("eE", s[n + 1 + digits]) && s[n + 1 + digits] && end > s + n + 1 + digits) /* 1.5e-3 has 4 digits */
 			o->number[(o->numbers - 1) % OUTPUT_NUMBERS].digits -= atoi(s + n + 2 + digits);
 		s = end;
@@ -100,23 +101,27 @@ static bool printed_as(const struct printed *p, double x)
 	return isfinite(x) && p->digits > 0 && p->digits < 18 && fabs(p->value - x) <= 0.5000001 * pow(10, -p->digits);
 }
 
-int output_which(const struct output *o, double first, double second)
+int output_which(struct output *o, double first, double second, double since)
 {
-	int64_t n = o->numbers < OUTPUT_NUMBERS ? o->numbers : OUTPUT_NUMBERS;
-	bool one = false, two = false;
+	int64_t least = o->numbers > OUTPUT_NUMBERS + o->mark ? o->numbers - OUTPUT_NUMBERS : o->mark;
 
-	for (int64_t i = 0; i < n; i++) {
-		bool a = printed_as(&o->number[i], first), b = printed_as(&o->number[i], second);
+	for (int64_t i = o->numbers - 1; i >= least; i--) {
+		const struct printed *p = &o->number[i % OUTPUT_NUMBERS];
+		bool one = printed_as(p, first), two = printed_as(p, second);
 
-		one |= a && !b;
-		two |= b && !a;
+		if (p->at < since)
+			break;
+		if (one == two)
+			continue;
+		o->told = i + 1 > o->told ? i + 1 : o->told;
+		return one ? 1 : 2;
 	}
-	return one == two ? 0 : one ? 1 : 2;
+	return 0;
 }
 
-void output_forget(struct output *o)
+void output_spend(struct output *o)
 {
-	o->numbers = 0;
+	o->mark = o->told;
 }
 
 /* ---- bytes ---- */
@@ -134,6 +139,7 @@ static void end_line(struct output *o)
 		if (!s[i])
 			s[i] = '?';
 	keep_line(o, s, n);
+	o->since_exception++;
 	see_traceback(o, s);
 	see_numbers(o, s);
 	if (o->line_seen)

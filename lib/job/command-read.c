@@ -13,9 +13,7 @@ enum { TOLD = 5, AT_ONCE = 16 }; /* refused lines that are told; reads before ot
 
 static void after_step(struct command *c, int64_t update)
 {
-	if (c->evaluated)
-		output_forget(&c->output);
-	c->evaluated = false;
+	c->stepped = true;
 	if (c->stop_after > 0 && update > c->stop_after)
 		command_ask(c, ASKED_UPDATES, SIGTERM);
 }
@@ -26,7 +24,6 @@ static void account(struct command *c, const struct view *v)
 	int64_t update = 0, rank = 0;
 
 	totals_see(&c->totals, v);
-	c->evaluated |= v->kind == KIND_eval;
 	if (v->kind != KIND_step)
 		return;
 	view_int(v, F_step_rank, &rank);
@@ -51,13 +48,21 @@ static void refused(struct command *c, const char *line, size_t n, const struct 
 		command_ask(c, ASKED_LOST, SIGTERM);
 }
 
+/* What it printed of an evaluation was printed before the line was written, so it waits already; but it is not
+ * known which of the lines that wait came first, hence the tenth of a second. Several in a row are looked up alike. */
 static const char *printed(void *ctx, double loss, double batch_mean)
 {
 	struct command *c = ctx;
 
-	while (command_read_output(c)) /* it was printed before the line was written */
+	if (c->stepped) {
+		c->evaluated_before = c->evaluated;
+		output_spend(&c->output);
+	}
+	c->stepped = false;
+	c->evaluated = clock_seconds();
+	while (command_read_output(c))
 		;
-	switch (output_which(&c->output, loss, batch_mean)) {
+	switch (output_which(&c->output, loss, batch_mean, c->evaluated_before - 0.1)) {
 	case 1: return "loss";
 	case 2: return "batch_mean_loss";
 	default: return NULL;

@@ -24,30 +24,12 @@ static void words_field(struct command *c, enum field f, char *const *words)
 	secret_free(shown);
 }
 
-/* A command line for sh: its words are looked at as if it had no quotes. */
 static void shell_field(struct command *c, enum field f, const char *text)
 {
-	char *copy = text ? strdup(text) : NULL, *save = NULL, **shown, *word[256] = { NULL };
-	int n = 0;
-	struct buf b = { 0 };
-	bool secret = false;
+	char *shown = text ? secret_shell(text) : NULL;
 
-	for (char *p = copy ? strtok_r(copy, " \t\n", &save) : NULL; p && n < 255; p = strtok_r(NULL, " \t\n", &save))
-		word[n++] = p;
-	if (copy && secret_argv(word, &shown) == 0) {
-		for (int i = 0; i < n; i++) {
-			size_t name = strcspn(word[i], "=");
-			bool variable = word[i][name] && secret_name(word[i], name) && strspn(word[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == name;
-
-			secret |= variable || strcmp(word[i], shown[i]) != 0;
-			if (buf_printf(&b, "%s%.*s%s", i ? " " : "", variable ? (int)name + 1 : 1000000, variable ? word[i] : shown[i], variable ? SECRET_MARK : ""))
-				break;
-		}
-		secret_free(shown);
-		rec_str(&c->rec, f, secret ? (char *)b.p : text);
-	}
-	buf_free(&b);
-	free(copy);
+	rec_str(&c->rec, f, shown);
+	free(shown);
 }
 
 /* ---- digests of what it is ---- */
@@ -168,8 +150,10 @@ static void settings(struct command *c)
 		rec_int(r, F_run_accum, s->accum);
 	if (c->words.has[WORD_LENGTH])
 		rec_int(r, F_run_length, s->length);
-	if (c->stop_after > 0)
+	if (c->words.has[WORD_UPDATES])
 		rec_int(r, F_run_updates, s->updates);
+	if (*s->stop)
+		rec_str(r, F_run_stop, s->stop);
 	if (has_meaning(c, WORD_SEED, O_seed))
 		rec_int(r, F_run_seed, s->seed);
 	if (config_given(s, O_device))
