@@ -1,17 +1,11 @@
-"""Lines to train-step: one JSON object in one write of at most 4096 bytes, from the process that trains alone."""
-import functools
-import json
-import math
-import multiprocessing
-import os
-from typing import Any, Callable, Dict, List, Optional
+"""Lines to train-step: one JSON object in one write of at most 4096 bytes, of the process that trains."""
+import functools, json, math, os, sys, threading
+from typing import Any, Callable, Dict, List, Tuple
 
-LIMIT = 4096
 NEEDED = ('kind', 'update', 'name', 'phase', 'reason', 'exception', 'path', 'event', 'at', 'rank', 'split')
 ANY_RANK = ('trainer', 'blind', 'replica', 'failure')
-BARE = ('trainer', 'step', 'save', 'eval', 'failure', 'blind')      # with --evidence none
+BARE = ('trainer', 'step', 'save', 'eval', 'failure', 'blind')      # with --evidence none, and of a step only
 BARE_STEP = ('update', 'rows', 'loss', 'lr', 'seconds', 'skipped')
-
 
 def plain(value: Any) -> Any:
     """The value as JSON can carry it."""
@@ -23,55 +17,43 @@ def plain(value: Any) -> Any:
         return value
     return str(value).encode('utf-8', 'replace').decode().replace('\0', '?')[:400]
 
-
 class Wire:
-    def __init__(self, evidence: str) -> None:
-        self.pid, self.fd, self.rank, self.evidence = os.getpid(), self.find(), 0, evidence
-        self.held: Optional[List[tuple]] = []       # until it is sure that this process is the one
-        self.faults: Dict[str, int] = {}
-        self.hello: Callable[[], Dict[str, Any]] = dict
-
-    @staticmethod
-    def find() -> int:
-        """The descriptor inherited, if it still is what the path names; else the path opened."""
+    def __init__(self) -> None:
         number, path = os.environ.get('PILOT_RECORD_FD', ''), os.environ.get('PILOT_RECORD_PATH', '')
-        try:
-            is_it = not path or os.path.samestat(os.fstat(int(number)), os.stat(path))
-            return int(number) if is_it else os.open(path, os.O_WRONLY | os.O_APPEND)
+        try:                        # the descriptor inherited, if it still is what the path names
+            mine = not path or os.path.samestat(os.fstat(int(number)), os.stat(path))
         except (OSError, ValueError):
-            return os.open(path, os.O_WRONLY | os.O_APPEND) if path else -1
+            mine = False
+        self.fd = int(number) if mine else os.open(path, os.O_WRONLY | os.O_APPEND) if path else -1
+        self.evidence, self.rank = os.environ.get('PILOT_EVIDENCE') or 'basic', int(os.environ.get('RANK') or 0)
+        self.pid, self.thread, self.faults = os.getpid(), threading.get_ident(), set()     # type: int, int, set
+        self.held: List[Tuple] = []     # until it is sure that this process is the one
+        self.sure, self.hello = False, dict     # type: bool, Callable[[], Dict[str, Any]]
 
-    def here(self) -> bool:
-        return self.fd >= 0 and os.getpid() == self.pid     # a forked worker stays silent
+    def here(self) -> bool:             # forked workers and other threads stay silent
+        return self.fd >= 0 and os.getpid() == self.pid and threading.get_ident() == self.thread
 
     def emit(self, kind: str, **fields: Any) -> None:
-        if not self.here() or (self.evidence == 'none' and kind not in BARE):
-            return
-        if self.held is not None and multiprocessing.current_process().name != 'MainProcess':
-            self.held = (self.held + [(kind, fields)])[-64:]    # a spawned worker, or a replica before it trains
-            return
-        self.begin()
-        self.send(kind, fields)
-
-    def begin(self) -> None:
-        if self.held is not None:
-            held, self.held = self.held, None
-            for kind, fields in [('trainer', self.hello())] + held:
-                self.send(kind, fields)
-
-    def send(self, kind: str, fields: Dict[str, Any]) -> None:
-        if not self.here() or (self.rank and kind not in ANY_RANK):
+        if not self.here() or (self.rank and kind not in ANY_RANK) or (self.evidence == 'none' and kind not in BARE):
             return
         if self.evidence == 'none' and kind == 'step':
             fields = {k: v for k, v in fields.items() if k in BARE_STEP}
         line = {'kind': kind, **{k: plain(v) for k, v in fields.items() if v is not None}}
-        data = json.dumps(line).encode() + b'\n'
-        while len(data) > LIMIT:
+        while len(json.dumps(line)) >= 4096:
             line.pop(max((k for k in line if k not in NEEDED), key=lambda k: len(json.dumps(line[k]))))
-            data = json.dumps(line).encode() + b'\n'
+        self.held = (self.held + [line])[-64:]
+        processes = sys.modules.get('multiprocessing.process')
+        if self.sure or not processes or processes.current_process().name == 'MainProcess':
+            self.release()
+
+    def release(self) -> None:
+        first = [] if self.sure else [{'kind': 'trainer', **{k: plain(v) for k, v in self.hello().items()}}]
+        lines, self.held, self.sure = first + self.held, [], True
         try:
-            os.write(self.fd, data)
-        except OSError:             # nobody reads any more: train on
+            for line in lines if self.here() else ():
+                if not self.rank or line['kind'] in ANY_RANK:
+                    os.write(self.fd, json.dumps(line).encode() + b'\n')
+        except OSError:                 # nobody reads any more: train on
             self.fd = -1
 
     def guard(self, hook: Callable) -> Callable:
@@ -81,12 +63,11 @@ class Wire:
             try:
                 return hook(*args, **kwargs) if self.here() else None
             except Exception as error:
-                where = hook.__name__
-                self.faults[where] = self.faults.get(where, 0) + 1
-                if self.faults[where] == 1 and len(self.faults) < 8:
-                    tb, line = error.__traceback__, 0
-                    while tb is not None:
-                        tb, line = tb.tb_next, tb.tb_lineno
-                    self.emit('trainer', name='torch', fault='%s, line %d: %r' % (where, line, error))
+                tb, name = error.__traceback__, hook.__name__
+                while tb is not None and tb.tb_next is not None:
+                    tb = tb.tb_next
+                if name not in self.faults:
+                    self.faults.add(name)
+                    self.emit('trainer', name='torch', fault='%s: line %d: %r' % (name, tb and tb.tb_lineno, error))
                 return None
         return guarded
