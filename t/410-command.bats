@@ -607,3 +607,31 @@ $PWD b=5 c= e=basic n="
 	is "$(jq -r 'select(.kind == "trainer") | .name' out.jsonl)" torch
 	is "$(jq -r 'select(.kind == "blind") | .phase' out.jsonl)" ""
 }
+
+@test "the man pages: the examples of pilot-trainer(7), as the page shows them" {
+	page=$PILOT_ROOT/man/pilot-trainer.7
+	# display WORDS: the first literal display behind the line with these words.
+	display() {
+		awk -v p="$1" 'index($0, p) { near = 1 } near && /^\.Bd -literal/ { on = 1; next } on && /^\.Ed/ { exit } on' "$page" |
+			sed 's/\\e/\\/g; s/\\&//g; s/\\-/-/g'
+	}
+	display 'example.sh' >example.sh
+	display 'example.c' >example.c
+	display 'example.py' >example.py
+	grep -q PILOT_UPDATES example.sh && grep -q PILOT_UPDATES example.c && grep -q PILOT_UPDATES example.py
+	cc -Wall -Wextra -Werror -o example example.c
+	for e in "sh example.sh" ./example "python3 example.py"; do
+		# shellcheck disable=SC2086
+		$e >/dev/null 2>&1 || [ "$e" = "sh example.sh" ] # without train-step too, but for the shell's redirection
+		# shellcheck disable=SC2086
+		train-step -j --no-adapter -n 20 -- $e >out.jsonl 2>err
+		is "$(cat err)" "" "$e"
+		is "$(jq -c 'select(.kind == "end") | [.status, .cause, .updates, .examples, .lines_refused]' out.jsonl)" '["done","updates",20,160,null]' "$e"
+	done
+	is "$(of out.jsonl save digest)" "sha256:$(sha256sum checkpoint.json | cut -d' ' -f1)"
+	is "$(of out.jsonl end validation_loss)" 0.25
+	# What the page says of kinds is what is taken.
+	for k in step eval save load state phase failure trainer model optimizer loader replica check blind prediction example note; do
+		grep -E '^\.It Li ' "$page" | grep -qw "$k" || { echo "$k is not on the page"; return 1; }
+	done
+}
