@@ -101,7 +101,7 @@ run 01JDZ3NDEKTSV4RRFFQ69G5FAV  train, 2026-11-30T18:34:05Z
 	} | text >out
 	is "$(<out)" "  loader 1, pass 1 begins at update 0: TensorDataset, 220 examples in batches of 8, RandomSampler, 1 worker, an incomplete batch is left out
   loader 1, train, pass 1 ends at update 27: 27 batches of 216 examples, 2 of them given out twice, 1 backward pass without an update, order 01234567
-  state at stop, update 20: optimizer at 20, schedule at 20, rate 0.0006, loss scale 1.02e+03, weights 01234567, batch 01234567
+  state at stop, update 20, optimizer at 20, schedule at 20, rate 0.0006, loss scale 1.02e+03, weights 01234567, batch 01234567
   replica 1 of 2 at update 3: loss 4.5000, 8 examples, weights 01234567
   checked future at update 1: outputs differ by 0.2500 of 4.0000
   checked rows at update 1: not made: one row
@@ -166,6 +166,15 @@ run 01JDZ3NDEKTSV4RRFFQ69G5FAV  train, 2026-11-30T18:34:05Z
 	for c in '\x1b' '\xc2\x9b' '\xe2\x80\xae'; do # the pattern finds what it must
 		printf "$c" | LC_ALL=C grep -qP "$obeyed"
 	done
+}
+
+@test "of the phases of an update the first and a steady one are shown" {
+	{
+		rec phase '"phase":"backward","occurrence":"first","update":0,"seconds":0.1'
+		rec phase '"phase":"backward","update":1,"gradients_missing":0,"seconds":0.2'
+		rec phase '"phase":"validate","update":1,"seconds":0.3'
+	} | text >out
+	is "$(tail -n +3 out | awk '{ print $1, $NF }' | xargs)" "backward, 0.100 validate 0.300" "rows"
 }
 
 @test "a trial's column names the counter that it shows" {

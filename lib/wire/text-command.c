@@ -368,8 +368,7 @@ void text_state(struct pen *p, const struct view *v)
 	event(p, BOLD, "state");
 	text_also(p, " at ", say_str(v, F_state_at, at));
 	text_also(p, ", update ", say_int(v, F_state_update, s));
-	pen_printf(p, ":");
-	text_also(p, " optimizer at ", say_int(v, F_state_optimizer_count, s));
+	text_also(p, ", optimizer at ", say_int(v, F_state_optimizer_count, s));
 	text_also(p, ", schedule at ", say_int(v, F_state_schedule_count, s));
 	text_also(p, ", rate ", say_short(v, F_state_lr, s));
 	text_also(p, ", loss scale ", say_short(v, F_state_scale, s));

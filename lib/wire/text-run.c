@@ -104,7 +104,7 @@ static void run_place(struct pen *p, const struct view *v)
 	char seed[VALUE], precision[VALUE], device[VALUE], threads[VALUE], memory[VALUE];
 	int64_t budget = 0;
 	pen_label(p, "on");
-	pen_printf(p, "%s", *say_str(v, F_run_device, device) ? device : "an unknown device");
+	pen_printf(p, "%s", *say_str(v, F_run_device, device) ? device : view_is(v, F_run_trainer, "command") ? "a device of its choice" : "an unknown device");
 	text_also(p, ", ", say_str(v, F_run_precision, precision));
 	int64_t n = 0;
 	if (view_int(v, F_run_threads, &n) && n > 0)

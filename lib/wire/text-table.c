@@ -106,6 +106,19 @@ static void measures(struct pen *p, const struct view *v, const struct measures 
 	pen_cell(p, 10, say_seconds(v, m->seconds, s));
 }
 
+/* Of the phases of one update the first and a steady one are shown; others carry facts alone. */
+static bool only_facts(const struct view *v)
+{
+	static const char *const of_update[] = {"data", "forward", "backward", "update"};
+	int64_t bytes;
+	if (view_is(v, F_phase_occurrence, "first") || view_is(v, F_phase_occurrence, "steady") || view_int(v, F_phase_reserved_peak_bytes, &bytes))
+		return false;
+	for (size_t i = 0; i < sizeof of_update / sizeof *of_update; i++)
+		if (view_is(v, F_phase_phase, of_update[i]))
+			return true;
+	return false;
+}
+
 void text_phase(struct pen *p, const struct view *v)
 {
 	static const struct measures m = {
@@ -113,6 +126,8 @@ void text_phase(struct pen *p, const struct view *v)
 		F_phase_reserved_peak_bytes, F_phase_device_used_peak_bytes, F_phase_seconds,
 	};
 	char phase[VALUE], when[VALUE], s[2 * VALUE + 4];
+	if (only_facts(v))
+		return;
 	pen_header(p, KIND_phase, phase_header);
 	say_str(v, F_phase_phase, phase);
 	say_str(v, F_phase_occurrence, when);
