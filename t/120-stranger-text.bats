@@ -37,7 +37,8 @@ run 01JDZ3NDEKTSV4RRFFQ69G5FAV  train, 2026-11-30T18:34:05Z
   budget      50 updates of this process, then it is stopped
   capped by   address space of each process (RLIMIT_AS)" "the header"
 	run ! grep -E '^  (model|data|batch) +.*[{]|seed' out
-	command_run '"command":["./a.out"]' | text >out
+	command_run '"command":["./a.out"],"cwd":"/tmp/x","origin":"/home/u"' | text >out
+	is "$(<out)" "~ a copy of   /home/u"
 	is "$(<out)" "~ command     ./a.out" "without a program line"
 	is "$(<out)" "~ budget      none: it runs to its own end" "no budget"
 	run ! grep -qE 'given|model|data' out

@@ -173,7 +173,7 @@ void text_run_command(struct pen *p, const struct view *v)
 	command_line(p, v, "command", view_count(v, F_run_program) > 0 ? F_run_program : F_run_command);
 	text_line(p, v, "resume with", F_run_resume_with);
 	command_line(p, v, "set for it", F_run_env);
-	text_line(p, v, "in", F_run_cwd);
+	text_line(p, v, there(v, F_run_origin) ? "a copy of" : "in", there(v, F_run_origin) ? F_run_origin : F_run_cwd);
 	command_settings(p, v);
 	command_budget(p, v);
 	text_line(p, v, "updates by", F_run_step_regex);
