@@ -64,8 +64,8 @@ def passes(model: Any, inputs: Any, rows: int) -> Dict[str, Dict[str, Any]]:
         return forward(lambda t: t[:half] if t.shape[0] == rows else t), base[:half]
 
     def wider() -> Any:
-        cut = 2 * tokens() and length
-        return forward(lambda t: torch.cat([t, t.new_zeros(t[:, :1].shape)], 1) if t.shape == ids.shape else t)[:, :cut], base
+        cut, pad = 2 * tokens() and length, ids[:, -1].mode().values
+        return forward(lambda t: torch.cat([t, torch.full_like(t[:, :1], int(pad) if t is ids else 0)], 1) if t.shape == ids.shape else t)[:, :cut], base
 
     try:
         if any(m._forward_hooks or m._forward_pre_hooks for m in model.modules()):

@@ -111,7 +111,7 @@ def optimizer_facts(optimizers: List[Any], full: bool) -> Dict[str, Any]:
     parts = [v for _, v in items if isinstance(v, Tensor) and v.numel() > 1]
     text = [(k, float(v)) for k, v in items if isinstance(v, (int, float)) or isinstance(v, Tensor) and v.numel() == 1]
     return dict(optimizer_digest=crc(text, settle(digest(parts, full))) if items else None,
-                optimizer_count=next((int(v) for k, v in text if k == 'step'), None))
+                optimizer_count=max((int(v) for k, v in text if k == 'step'), default=None))
 
 def loss_facts(root: Tensor, scale: Any) -> Dict[str, Any]:
     """From the root of a backward pass up to the loss: what it was divided by, the function and its targets."""
@@ -149,7 +149,7 @@ def token_facts(ids: Tensor, target: Tensor, ignore: Any) -> Dict[str, Any]:
         return {}
     target, out = target.reshape(rows, wide), {}    # type: Any, Dict[str, Any]
     used = target != (-100 if ignore is None else ignore)
-    for k in range(-1, 4):
+    for k in (1, 0, 2, 3, -1):       # of several that fit as well, the first
         low, high = max(0, -k), min(wide, length - k)
         same = (target[:, low:high] == ids[:, low + k:high + k])[used[:, low:high]].float()
         if same.numel() and float(same.mean()) > out.get('target_match', 0.0):
@@ -183,7 +183,7 @@ def holds(obj: Any, shapes: Dict[str, Tuple], depth: int = 0) -> Dict[str, Any]:
         return {'random': None} if isinstance(obj, Tensor) and obj.dtype == torch.uint8 and obj.numel() == 5056 else {}
     if 'param_groups' in obj and 'state' in obj:
         steps = [s['step'] for s in obj['state'].values() if isinstance(s, Mapping) and 'step' in s]
-        return {'optimizer': int(steps[0]) if steps else None}
+        return {'optimizer': max(int(s) for s in steps) if steps else None}
     if 'last_epoch' in obj or 'growth_factor' in obj:
         return {'schedule' if 'last_epoch' in obj else 'scale': None}
     found = [(str(k), tuple(v.shape)) for k, v in obj.items() if isinstance(v, Tensor)]

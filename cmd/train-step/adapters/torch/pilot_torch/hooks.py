@@ -136,7 +136,8 @@ class Hooks:
             if all(r() is not s for r in w.schedules):
                 w.schedules.append(weakref.ref(s))
             if getattr(s, '_step_count', 2) != 1:       # 1: its own, at its making
-                w.calls['schedule'] = w.calls.get('schedule', 0) + 1
+                w.calls[id(s)] = w.calls.get(id(s), 0) + 1
+                w.calls['schedule'] = max(w.calls.get('schedule', 0), w.calls[id(s)])     # several tick as one
         rates = torch.optim.lr_scheduler
         for rate in {c for c in vars(rates).values() if isinstance(c, type) and hasattr(c, 'load_state_dict')} - {base}:
             self.around(rate, 'step', None, scheduled, kind='schedule')

@@ -292,7 +292,8 @@ class Watch:
                 loss=sum(x * w for x, w in zip(losses, weights)) / sum(weights) if ok else None, scale=last.get('scale'),
                 rows=sum(rows) if whole else None, pass_rows=rows if whole else None, shape=last.get('shape'),
                 output_shape=last.get('out'), supervised=sum(used) if known else None,
-                pass_supervised=used if known else None, training=all(p.get('training', True) for p in passes),
+                pass_supervised=used if known else None, pass_divisors=[p.get('divisor') for p in passes],
+                training=all(p.get('training', True) for p in passes),
                 ignored=sum(p['targets'] for p in passes) - sum(used) if known else None,
                 batch_digest=None if None in batch else batch[0] if len(batch) == 1 else facts.crc(batch),
                 replicas=self.world() if self.world() > 1 else None)
@@ -337,8 +338,8 @@ class Watch:
 
     def val_end(self, training: Any) -> None:
         v, self.val = self.val, None
-        if 'end' not in v or (v['seen']['number'] is None and self.update and v['batches'] == 1):
-            return                          # another model's pass in each update, as a teacher's
+        if 'end' not in v or (v['seen']['number'] is None and self.update and (v['batches'] == 1 or not v['eval'])):
+            return          # another model's: a teacher's answer in each update, averaged weights' new statistics
         weights, buffers, optimizer, randoms = [a != b for a, b in zip(v['before'], v['after'])]
         values = [(settle(x), settle(n), total) for x, n, total in v['losses']]
         means, count = [x / max(n, 1) if total else x for x, n, total in values], sum(n for _, n, _ in values)
