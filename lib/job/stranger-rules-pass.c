@@ -17,7 +17,7 @@ enum rule_state stranger_loss(struct watch *r, const struct view *v, char *say, 
 	if (!r->steps)
 		return stranger_say(RULE_MISSING, say, n, "no update in this run");
 	k = (size_t)snprintf(say, n, "loss finite in %lld updates, %.4g at the first", (long long)(r->steps - r->skips), t->first_loss);
-	if (t->first_classes_known && t->first_classes > 1 && k < n && (strstr(t->loss_function, "NllLoss") || strstr(t->loss_function, "CrossEntropy")))
+	if (t->first_classes_known && t->first_classes > 1 && k < n && (strstr(t->loss_function, "NllLoss") || !strncmp(t->loss_function, "CrossEntropy", 12)))
 		k += (size_t)snprintf(say + k, n - k, " (ln of %lld classes is %.4g)", (long long)t->first_classes, log((double)t->first_classes));
 	if (k < n)
 		snprintf(say + k, n - k, ", %.4g at the last", r->last.loss);

@@ -147,9 +147,11 @@ enum rule_state stranger_first(struct watch *r, const struct view *v, char *say,
 
 enum rule_state stranger_scaler(struct watch *r, const struct view *v, char *say, size_t n)
 {
-	const struct happened *h = &r->stranger->steps.scaler;
+	const struct happened *h = &r->stranger->steps.scaler, *own = &r->stranger->steps.rescaled;
 
 	(void)v;
+	if (own->times && own->times * 2 < own->told)
+		return stranger_say(RULE_BROKEN, say, n, "the loss scale changes between the passes of update %lld, and of %lld others", (long long)own->update, (long long)own->times - 1);
 	if (h->times < 3)
 		return RULE_UNSEEN;
 	return stranger_say(RULE_BROKEN, say, n, "the loss scale is changed after every pass: %lld times by update %lld, as in %lld others", (long long)h->amount, (long long)h->update, (long long)h->times - 1);

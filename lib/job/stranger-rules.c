@@ -44,7 +44,7 @@ static const struct rule rules[] = {
 	/* update */
 	{ ON(step, G_UPDATE), CALL, 0, 0, stranger_count, ALWAYS, NEED, NULL, NULL, "what counts updates" },
 	{ END(G_UPDATE), stranger_changed, ALWAYS, NEED, NULL, NULL, "what was handed to the optimizer" },
-	{ PH(G_UPDATE), ZERO, F(frozen_changed), 0, NULL, ALWAYS, 0, "no frozen one did", "frozen tensors changed", "weight decay, what the optimizer holds" },
+	{ PH(G_UPDATE), ZERO, F(frozen_changed), 0, NULL, ALWAYS, 0, "it changed no frozen one", "frozen tensors changed", "weight decay, what the optimizer holds" },
 	{ END(G_UPDATE), stranger_zero_changed, ALWAYS, 0, NULL, NULL, "weight decay" },
 	{ END(G_UPDATE), stranger_declared, ALWAYS, 0, NULL, NULL, "what was frozen, and when" },
 	{ END(G_UPDATE), stranger_covered, ALWAYS, NEED, NULL, NULL, "what was handed to the optimizer" },

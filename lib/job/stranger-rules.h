@@ -59,7 +59,7 @@ struct s_steps {
 	struct happened uneven_short;   /* because an epoch's last batch is short */
 	bool passes_uncounted;          /* several passes, and their targets not told */
 	bool added;                     /* means of passes are added up */
-	double divisor, divisor_passes, share; /* of the last update of several passes: as it is, by the passes; its last pass's share of the targets */
+	struct happened rescaled;       /* passes that should be divided by the same were by one number and its double */
 	int64_t before_first;           /* passes thrown away before the first update */
 	char first_digest[DIGEST_SIZE];
 	int64_t digests, digests_same, digests_again; /* told; equal to the first; seen within the ring before */

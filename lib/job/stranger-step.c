@@ -131,7 +131,6 @@ static void see_rows(struct stranger_watch *s, const struct view *v, int64_t ask
 
 struct spread {
 	int64_t least, most, full_least, full_most; /* targets of all passes, of those with the most rows */
-	double share; /* the last pass's */
 	bool even_rows;
 };
 
@@ -139,7 +138,7 @@ struct spread {
 static bool spread_of(const struct view *v, struct spread *d)
 {
 	int n = view_count(v, F(pass_supervised));
-	int64_t rows, most_rows = 0, x = 0, sum = 0;
+	int64_t rows, most_rows = 0, x;
 
 	for (int i = 0; i < n; i++)
 		if (view_item_int(v, F(pass_rows), i, &rows) && rows > most_rows)
@@ -148,7 +147,6 @@ static bool spread_of(const struct view *v, struct spread *d)
 	for (int i = 0; i < n; i++) {
 		if (!view_item_int(v, F(pass_supervised), i, &x) || x < 0 || x > INT64_C(1) << 40)
 			return false;
-		sum += x;
 		d->least = x < d->least ? x : d->least;
 		d->most = x > d->most ? x : d->most;
 		if (view_item_int(v, F(pass_rows), i, &rows) && rows != most_rows) {
@@ -158,39 +156,57 @@ static bool spread_of(const struct view *v, struct spread *d)
 		d->full_least = x < d->full_least ? x : d->full_least;
 		d->full_most = x > d->full_most ? x : d->full_most;
 	}
-	d->share = sum > 0 ? (double)x / (double)sum : 0;
 	return n > 1;
 }
 
-/* Means of passes added up as if they were of the same number of targets: what the loss is divided by after its
- * function has taken the mean is a number of passes, or nothing, or what it was for a last pass of another share
- * (a scale of the script's own is in it). */
-static bool weighted_alike(const struct stranger_watch *s, double divisor, int64_t passes, double share)
-{
-	const struct s_steps *t = &s->steps;
+struct divisors {
+	double least, most;
+	bool told, doubled; /* of each pass; one is another's double, four times, ... */
+};
 
-	if (divisor == 1 || divisor == (double)passes || divisor == (double)s->accum || divisor == (double)stranger_usual(t))
-		return true;
-	return !rule_near(share, t->share, 0.02, 0) && (divisor == t->divisor || divisor / (double)passes == t->divisor_passes);
+/* What the loss of each pass was divided by, after its function; of the update alone where passes are not told. */
+static struct divisors divisors_of(const struct view *v)
+{
+	struct divisors d = { .least = INFINITY, .most = 0 };
+	double x, power;
+
+	for (int i = 0; view_item_num(v, F(pass_divisors), i, &x); i++) {
+		d.told = true;
+		d.least = fmin(d.least, x);
+		d.most = fmax(d.most, x);
+	}
+	if (!d.told && view_num(v, F(divisor), &x))
+		d.least = d.most = x;
+	power = d.least > 0 && d.told ? log2(d.most / d.least) : 0;
+	d.doubled = power > 0.5 && fabs(power - round(power)) < 1e-6;
+	return d;
+}
+
+/* Means of passes that are added up as if they were of the same number of targets: each was divided by the same, and
+ * where that is not told of each, by a number of passes, or by nothing. */
+static bool weighted_alike(const struct stranger_watch *s, const struct divisors *d, int64_t passes)
+{
+	if (d->told)
+		return rule_near(d->least, d->most, 1e-9, 0);
+	return d->most == 1 || d->most == (double)passes || d->most == (double)s->accum || d->most == (double)stranger_usual(&s->steps);
 }
 
 static void see_means(struct stranger_watch *s, const struct view *v, int64_t passes, int64_t update)
 {
 	struct s_steps *t = &s->steps;
+	struct divisors by = divisors_of(v);
 	struct spread d;
-	double divisor;
-	bool alike, told;
+	bool told = spread_of(v, &d);
 
-	if (passes < 2 || !view_is(v, F(reduction), "mean") || !view_num(v, F(divisor), &divisor))
+	if (passes < 2)
 		return;
-	told = spread_of(v, &d);
-	alike = weighted_alike(s, divisor, passes, told ? d.share : t->share);
-	t->added |= divisor == 1;
-	t->divisor = divisor;
-	t->divisor_passes = divisor / (double)passes;
-	t->share = told ? d.share : 0;
+	if (by.told)
+		happened_see(&t->rescaled, update, by.doubled && ((told && d.least == d.most) || view_is(v, F(reduction), "sum")));
+	if (!view_is(v, F(reduction), "mean") || by.most <= 0)
+		return;
+	t->added |= by.most == 1;
 	t->passes_uncounted |= !told;
-	if (!alike || !told)
+	if (!told || !weighted_alike(s, &by, passes))
 		return;
 	t->uneven.told++;
 	if (d.full_most > 0 && d.full_least < d.full_most)
