@@ -27,29 +27,30 @@ GPT, LOADER, CLASSIFIER, DDP, CROPS, TIED, BF16 = (
 
 # ---- data and labels
 fault(
-    "D3-shifted-twice", GPT, "data", "shift|2 positions",
+    "D3-shifted-twice", GPT, "data", "input 2 positions on",
     ("shard[i + 1 : i + 1 + block_size]", "shard[i + 2 : i + 2 + block_size]"),
 )
 fault(
-    "D3-not-shifted", GPT, "data", "shift|0 positions",
+    "D3-not-shifted", GPT, "data", "input at it",
     ("shard[i + 1 : i + 1 + block_size]", "shard[i + 0 : i + 0 + block_size]"),
+    options="-n 6 --evidence full",
 )
 fault(
-    "D4-padding-counted", LOADER, "data", "padding",
+    "D4-padding-counted", LOADER, "data", "looks at what looks like padding",
     ("longest - 1), IGNORE)", "longest - 1), PAD)"),
 )
 fault(
-    "D6-same-order", LOADER, "data", "order",
+    "D6-same-order", LOADER, "data", "same 90 examples in the same order",
     ("manual_seed(self.args.seed + self.epoch)", "manual_seed(self.args.seed)"),
     options="-n 18",
 )
 fault(
-    "D6-sampler-without-epoch", DDP, "data", "order",
+    "D6-sampler-without-epoch", DDP, "data", "same 48 examples in the same order",
     ("sampler.set_epoch(epoch)", "pass"),
     options="-n 18",
 )
 fault(
-    "D7-workers-share-a-seed", CROPS, "data", "repeat|again|more than once",
+    "D7-workers-share-a-seed", CROPS, "data", "workers give out the same",
     ("np.random.seed(torch.initial_seed() % 2**32)", "np.random.seed(123)"),
 )
 fault(
@@ -63,11 +64,7 @@ fault(
     ("loss_of(self.model, x, y) / tokens", 'loss_of(self.model, x, y, "mean") / len(window)'),
 )
 fault(
-    "G1-sum-of-means", GPT, "backward", "divi|accum|sum",
-    ("loss = loss / gradient_accumulation_steps", "pass"),
-)
-fault(
-    "G2-window-dropped", CLASSIFIER, "backward", "drop|thrown away|left out",
+    "G2-window-dropped", CLASSIFIER, "backward", "thrown away",
     (" or i + 1 == len(train_loader):", ":"),
     ("    model.train()\n", "    model.train()\n    optimizer.zero_grad()\n"),
     options="-n 12",
@@ -78,12 +75,12 @@ fault(
     options="-n 18",
 )
 fault(
-    "G3-tail-leaks", CLASSIFIER, "backward", "left|leak|epoch",
+    "G3-tail-leaks", CLASSIFIER, "backward", "leak into update 10",
     (" or i + 1 == len(train_loader):", ":"),
     options="-n 12",
 )
 fault(
-    "G-never-zeroed", GPT, "backward", "left",
+    "G-never-zeroed", GPT, "backward", "still there when the next begins",
     ("optimizer.zero_grad(set_to_none=True)", "pass"),
 )
 fault(
@@ -119,20 +116,20 @@ fault(
     ("def windows(", "def rate_of_decay(args):\n    return args.lr * args.weight_decay\n\n\ndef windows("),
 )
 fault(
-    "U1-zeroed-gradients-decayed", LOADER, "update", "zero|without a gradient",
+    "U1-zeroed-gradients-decayed", LOADER, "update", "have had no gradient",
     ("p.requires_grad = False", "p.register_hook(torch.zeros_like)"),
 )
 fault(
-    "U2-unfrozen", LOADER, "backward|update", "frozen|embed",
+    "U2-unfrozen", LOADER, "update", "--freeze names",
     ("self.model = Net()", "self.model = Net().requires_grad_(True)"),
     options="-n 12 --freeze embed*",
 )
 fault(
-    "U4-half-the-parameters", GPT, "update", "optimizer",
+    "U4-half-the-parameters", GPT, "update", "in no optimizer",
     ('{"params": decay, "weight', '{"params": decay[: len(decay) // 2], "weight'),
 )
 fault(
-    "U4-replaced-afterwards", GPT, "update", "optimizer",
+    "U4-replaced-afterwards", GPT, "update", "in no optimizer",
     (
         "# ---- train\n",
         "model.blocks[1] = Block(n_embd=n_embd, dropout=dropout, block_size=block_size, n_head=n_head)\n",
@@ -140,36 +137,37 @@ fault(
 )
 fault(
     "U5-most-skipped", LOADER, "update", "skip|thrown away",
-    ("(self, scale=1024.0", "(self, scale=2.0**142"),
+    ("(self, scale=1024.0, growth_interval=8", "(self, scale=2.0**124, growth_interval=1"),
+    ("self._scale * 2, 0", "self._scale * 16, 0"),
 )
 fault(
-    "U6-bf16-weights", BF16, "update", "round|unchanged|share",
+    "U6-bf16-weights", BF16, "update", "rounded away",
     ("torch.nn.Linear(48, 4)\n)", "torch.nn.Linear(48, 4)\n).bfloat16()"),
-    args="--lr 1e-5",
+    args="--lr 2e-4",
 )
 fault(
-    "U7-schedule-per-micro-batch", LOADER, "update", "schedule",
+    "U7-schedule-per-micro-batch", LOADER, "update", "ticks once a pass",
     ("            total += loss.item()\n", "            total += loss.item()\n            self.scheduler.step()\n"),
     ("        self.scheduler.step()\n        self.position", "        self.position"),
 )
 fault(
-    "U9-not-tied", GPT, "update", "tied",
+    "U9-not-tied", GPT, "load", "tied in name only",
     ("self.lm_head.weight = self.wte.weight", "self.lm_head.weight = nn.Parameter(self.wte.weight.detach().clone())"),
 )
 
 # ---- validation
-fault("V1-no-evaluation-mode", GPT, "validate", "evaluation", ("    model.eval()\n", ""))
-fault("V1-training-mode-not-back", GPT, "validate|forward", "training", ("    model.train()\n", ""))
+fault("V1-no-evaluation-mode", GPT, "validate", "evaluation mode was not on", ("    model.eval()\n", ""))
+fault("V1-training-mode-not-back", GPT, "validate", "training mode was not back", ("    model.train()\n", ""))
 fault(
-    "V2-statistics-of-validation", LOADER, "validate", "statistic",
+    "V2-statistics-of-validation", LOADER, "validate", "statistics|evaluation mode was not on",
     ("    model.eval()\n", "    model.eval()\n    model.norm.train()\n"),
 )
 fault(
-    "V3-last-batch-dropped", LOADER, "validate", "16 of 22|drop",
+    "V3-last-batch-dropped", LOADER, "validate", "last 6 of 22 examples",
     ("batch_size=8, collate_fn=collate", "batch_size=8, drop_last=True, collate_fn=collate"),
 )
 fault(
-    "V5-mean-of-means", LOADER, "validate", "mean",
+    "V5-mean-of-means", LOADER, "validate", "is printed, the mean of the passes' means",
     ("total += loss_of(model, x, y).item()", 'total += loss_of(model, x, y, "mean").item()'),
     ("    return total / count\n", "    return total / len(loader)\n"),
 )
@@ -177,14 +175,14 @@ fault(
 # ---- extra passes
 FULL = "-n 6 --evidence full"
 fault(
-    "F-no-causal-mask", GPT, "forward", "later|future",
+    "F-no-causal-mask", GPT, "forward", "outputs change with other tokens behind",
     ('att = att.masked_fill(~self.lower[:T, :T], float("-inf"))', "pass"),
     options=FULL,
 )
 fault(
-    "F-rows-mixed", GPT, "forward", "row",
+    "F-rows-mixed", GPT, "forward", "half the rows",
     ("        for block in self.blocks:\n", "        x = x + x.mean(0, keepdim=True)\n        for block in self.blocks:\n"),
-    options=FULL,
+    options=FULL, verdict="(fail|unproven)",
 )
 
 # ---- resume: what did not come back, with gate's replay
@@ -192,52 +190,52 @@ RESUME_GPT = dict(options="-n 12 --resume-with 'PYTHON gptlike.py --init_from=re
 RESUME_LOADER = dict(options="-n 12 --resume-with 'PYTHON loader.py --resume'", gate="--allow-exec")
 
 fault(
-    "R1-loader-restarts", LOADER, "resume", "data order.*weights, optimizer",
+    "R1-loader-restarts", LOADER, "resume", "data order: the batch of update 11 is the batch of update 9 .* repeated.; weights, optimizer",
     ('self.position = state["position"]', "pass"),
     **RESUME_LOADER
 )
 fault(
-    "R1-only-later-epochs", LOADER, "resume", "data order",
+    "R1-only-later-epochs", LOADER, "resume", "data order: the batch of update 11 is the batch of update 3",
     ("manual_seed(self.args.seed + self.epoch)", "manual_seed(self.args.seed + self.epoch * (self.position == 0))"),
     **RESUME_LOADER
 )
 fault(
-    "R2-torch-random", GPT, "resume", "random state of torch",
+    "R2-torch-random", GPT, "resume", "random state: torch's did not come back",
     ('torch.set_rng_state(checkpoint["random"]["torch"])', "pass"),
     **RESUME_GPT
 )
 fault(
-    "R2-numpy-random", GPT, "resume", "numpy",
+    "R2-numpy-random", GPT, "resume", "random state: numpy's did not come back",
     ('np.random.set_state(checkpoint["random"]["numpy"])', "pass"),
     **RESUME_GPT
 )
 fault(
-    "R2-python-random", GPT, "resume", "python",
+    "R2-python-random", GPT, "resume", "random state: python's did not come back",
     ('random.setstate(checkpoint["random"]["python"])', "pass"),
     **RESUME_GPT
 )
 fault(
-    "R2-reseeded-later", GPT, "resume", "random state of torch",
+    "R2-reseeded-later", GPT, "resume", "random state: torch's did not come back",
     ("# ---- train\n", "torch.manual_seed(seed)\n"),
     **RESUME_GPT
 )
 fault(
-    "R3-second-resume", GPT, "resume", "second|again",
+    "R3-second-resume", GPT, "resume", "resumed once more: rate",
     ('"iter_num": iter_num,', '"iter_num": iter_num - first_iter,'),
     **RESUME_GPT
 )
 fault(
-    "R4-count-one-too-high", GPT, "resume", "rate|count",
+    "R4-count-one-too-high", GPT, "resume", "rate: .* at update 11",
     ('iter_num = checkpoint["iter_num"]', 'iter_num = checkpoint["iter_num"] + 1'),
     **RESUME_GPT
 )
 fault(
-    "R4-last-update-twice", LOADER, "resume", "data order",
+    "R4-last-update-twice", LOADER, "resume", "data order: the batch of update 11 is the batch of update 10",
     ('self.position = state["position"]', 'self.position = max(0, state["position"] - self.args.accum)'),
     **RESUME_LOADER
 )
 fault(
-    "R5-schedule-advanced-twice", LOADER, "resume", "rate|schedule",
+    "R5-schedule-advanced-twice", LOADER, "resume", "schedule has counted 11 steps where it had counted 10",
     (
         'self.scheduler.load_state_dict(state["scheduler"])\n',
         'self.scheduler.load_state_dict(state["scheduler"])\n        self.scheduler.step()\n',
@@ -245,12 +243,12 @@ fault(
     **RESUME_LOADER
 )
 fault(
-    "R5-schedule-reset", LOADER, "resume", "rate|schedule",
+    "R5-schedule-reset", LOADER, "resume", "schedule has counted 0 steps where it had counted 10",
     ('self.scheduler.load_state_dict(state["scheduler"])', "self.scheduler = self.make_scheduler()"),
     **RESUME_LOADER
 )
 fault(
-    "R6-optimizer-cold", GPT, "resume", "optimizer",
+    "R6-optimizer-cold", GPT, "resume", "optimizer: started empty",
     ('optimizer.load_state_dict(checkpoint["optimizer"])', "pass"),
     **RESUME_GPT
 )
@@ -260,7 +258,7 @@ fault(
     **RESUME_LOADER
 )
 fault(
-    "R11-lenient-load", LOADER, "resume", "weights",
+    "R11-lenient-load", LOADER, "resume", "weights: those of a fresh start",
     (
         'self.model.load_state_dict(state["model"])',
         'self.model.load_state_dict({"module." + k: v for k, v in state["model"].items()}, strict=False)',
@@ -268,7 +266,7 @@ fault(
     **RESUME_LOADER
 )
 fault(
-    "C3-torn-state", GPT, "save|resume", "weights",
+    "C3-torn-state", GPT, "resume", "weights: those of update 9",
     (
         "    scaler.step(optimizer)\n",
         "    before = {k: v.clone() for k, v in model.state_dict().items()}\n    scaler.step(optimizer)\n",
