@@ -113,6 +113,10 @@ int again_read(struct again *c, const struct watch *r, const struct judge_settin
 	if (rc < 0)
 		return rc;
 	take_words(c, &v, s->stranger);
+	if (c->argv && c->env && has_word(c, SECRET_MARK)) {
+		again_free(c);
+		return why_set(w, EX_DATAERR, "its command line held a secret, which the stream leaves out: name the command behind --");
+	}
 	if (c->argv && c->env && c->cwd && c->argv[0]) {
 		c->save = absolute(c->cwd, c->save);
 		c->resume_word = has_word(c, "{resume}");

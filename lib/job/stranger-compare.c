@@ -6,6 +6,8 @@
 
 #include "stranger-replay.h"
 
+enum { SHIFTED = 3 }; /* updates that show it */
+
 /* The same number, bit by bit; two that are not there are the same nothing. */
 static bool same(double a, double b)
 {
@@ -175,7 +177,7 @@ static bool is_shifted(const struct arm *a, const struct arm *b, int64_t from, i
 {
 	int64_t n = 0;
 
-	for (int64_t i = 1; i <= b->steps; i++) {
+	for (int64_t i = 1; i <= b->steps && n < SHIFTED; i++) { /* what comes later may be lost besides */
 		const struct update_fact *p = arm_step(a, from + i + by), *q = arm_step(b, i);
 
 		if (!p || !q)

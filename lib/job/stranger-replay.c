@@ -27,11 +27,25 @@ struct going {
 	const char *control; /* NULL: none */
 };
 
+/* A command that is told {updates} may make its schedule of them: it is told the same number in each arm, and stopped. */
+static void ask_updates(const struct again_replay *x, struct rec *q, int64_t n)
+{
+	const struct again *c = &x->command;
+	char rule[64];
+
+	if (!c->updates_word || c->updates < 1) {
+		rec_int(q, F_request_updates, n);
+		return;
+	}
+	rec_int(q, F_request_updates, c->updates);
+	snprintf(rule, sizeof rule, "update=%lld", (long long)n);
+	rec_str(q, F_request_stop, n < c->updates ? rule : NULL);
+}
+
 static int go(struct again_replay *x, struct arm *a, const struct going *g, struct why *w)
 {
 	const struct again *c = &x->command;
 	struct rec q = { 0 };
-	char rule[64];
 	int rc;
 
 	progress(x, a->name);
@@ -40,13 +54,7 @@ static int go(struct again_replay *x, struct arm *a, const struct going *g, stru
 	rec_str(&q, F_request_cwd, x->folder.cwd);
 	rec_str(&q, F_request_evidence, "full");
 	again_settings(x->run, &q);
-	if (c->updates_word && c->updates >= g->updates) { /* it may make its schedule of them */
-		snprintf(rule, sizeof rule, "update=%lld", (long long)g->updates);
-		rec_int(&q, F_request_updates, c->updates);
-		rec_str(&q, F_request_stop, rule);
-	} else {
-		rec_int(&q, F_request_updates, g->updates);
-	}
+	ask_updates(x, &q, g->updates);
 	rec_str(&q, F_request_save, *x->folder.save ? x->folder.save : NULL);
 	if (g->resume) {
 		rec_bool(&q, F_request_resumes, true);
@@ -223,12 +231,12 @@ static int judge_arm(struct again_replay *x, const struct state_fact *stop, cons
 	const char *blind = *b->blind ? b->blind : *x->a.blind ? x->a.blind : NULL;
 
 	compare_resumed(x, stop, b, from, back);
-	if (blind) {
-		find_lack(x->into, G_RESUME, "what comes back is not seen: %s", blind);
-		return 1;
-	}
 	if (!b->steps) {
 		not_resumed(x, "it made no update");
+		return 1;
+	}
+	if (blind) {
+		find_lack(x->into, G_RESUME, "what comes back is not seen: %s", blind);
 		return 1;
 	}
 	if (back->began_again) {
