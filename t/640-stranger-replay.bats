@@ -138,6 +138,20 @@ tried() {
 	is "$judged $resume" "~ ^0 ok: "
 }
 
+@test "options for a command: files before it, nothing without one" {
+	runs -n 12 -- "$PYTHON" train.py
+	gate -j ../run.bin -- "$PYTHON" train.py --auto -- >../out.jsonl 2>../gate.err
+	is "$(verdicts ../out.jsonl | grep ^resume)" "~ ^resume unproven: .*(unrecognized|ended with status error)" "the last -- is the command's"
+	gate -j ../run.bin -- "$PYTHON" train.py --auto >../out.jsonl 2>../gate.err
+	is "$(verdicts ../out.jsonl | grep ^resume)" "resume ok"
+	is "$(stream ../out.jsonl | jq -c 'select(.kind == "tool" and .name == "gate") | .argv[1:3]')" '["-j","../run.bin"]'
+	run -64 gate --resume-with true ../run.bin
+	is "$output" "~ --resume-with: only with --allow-exec or -- COMMAND"
+	run -64 gate --env A=b --allow-exec ../run.bin
+	is "$output" "~ --env: only with -- COMMAND"
+	run -64 gate --resume-with '' --allow-exec ../run.bin
+}
+
 @test "a command that begins again: unproven where it may be the wrong one, a failure where it is said to resume" {
 	runs -n 12 -- "$PYTHON" train.py
 	judged --allow-exec

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -225,15 +226,34 @@ static int run(const struct judge_settings *s, enum form form, int n, char **pat
 	return g.status;
 }
 
+/* The command line before getopt moves its words. */
+static char **as_it_came(int argc, char **argv)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof *copy);
+
+	if (copy)
+		memcpy(copy, argv, (size_t)argc * sizeof *copy);
+	return copy;
+}
+
+/* getopt moves the operands before "--" behind it: of n behind it now, these are so many. */
+static int before_dashes(const struct cmd *c, char **came, int n)
+{
+	for (int i = 1; i < c->argc; i++)
+		if (!strcmp(came[i], "--") && n >= c->argc - i - 1)
+			return n - (c->argc - i - 1);
+	return n;
+}
+
 /* Operands before "--" are files, those behind it the command. */
-static int split(struct asked *a, const struct cmd *c, int argc, char **argv)
+static int split(struct asked *a, const struct cmd *c, char **came)
 {
 	struct stranger *s = &a->stranger.stranger;
-	bool command = c->dashes && c->operand < argc;
+	int n = c->argc - c->operand;
 
-	a->files = command ? 0 : argc - c->operand;
-	if (command)
-		s->argv = argv + c->operand;
+	a->files = c->dashes ? before_dashes(c, came, n) : n;
+	if (a->files < n)
+		s->argv = c->argv + c->operand + a->files;
 	else if (s->env || s->step_regex || s->no_adapter)
 		return cmd_usage_error("%s: only with -- COMMAND", s->env ? "--env" : s->step_regex ? "--step-regex" : "--no-adapter");
 	if (!s->argv && s->resume_with && !a->judge.allow_exec)
@@ -245,21 +265,25 @@ static int split(struct asked *a, const struct cmd *c, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct asked a = { .judge = { .replay = true, .updates = 16, .deadline = 600, .progress = progress } };
+	char **came = as_it_came(argc, argv);
 	struct cmd c;
 	const char *value;
 	int opt, status = 0;
 
 	cmd_init("gate");
+	if (!came) {
+		cmd_say("start: no memory");
+		return cmd_finish(EX_OSERR);
+	}
 	cmd_options(&c, argc, argv, usage, own, NULL);
 	while (status == 0 && (opt = cmd_next(&c, &value)) >= 0)
 		status = store(opt, value, &a);
 	if (status == 0 && opt != CMD_END)
-		return cmd_finish(c.status);
-	if (status == 0 && a.judge.deadline <= 0)
+		status = c.status;
+	if (status == 0 && opt == CMD_END && a.judge.deadline <= 0)
 		status = cmd_usage_error("--deadline: must be more than 0");
-	if (status == 0)
-		status = split(&a, &c, argc, argv);
-	if (status == 0)
-		status = run(&a.judge, a.form, a.files, argv + c.operand, argv);
+	if (status == 0 && opt == CMD_END && (status = split(&a, &c, came)) == 0)
+		status = run(&a.judge, a.form, a.files, argv + c.operand, came);
+	free(came);
 	return cmd_finish(status);
 }
