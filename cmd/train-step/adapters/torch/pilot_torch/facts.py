@@ -1,6 +1,7 @@
 """What can be read off tensors, graphs, models and optimizers without changing them."""
 import os, random, re, sys, zlib
 from collections.abc import Mapping
+from math import prod
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 import torch
 from torch import Tensor
@@ -116,6 +117,7 @@ def optimizer_facts(optimizers: List[Any], full: bool) -> Dict[str, Any]:
 def loss_facts(root: Tensor, scale: Any) -> Dict[str, Any]:
     """From the root of a backward pass up to the loss: what it was divided by, the function and its targets."""
     out: Dict[str, Any] = dict(divisor=1.0, scaled=False, target=None)
+    factors: List[Any] = []
     queue, seen = [(root.grad_fn, True)], 0     # with whether nothing but factors lies between it and the root
     while queue and seen < 64:
         (node, alone), seen = queue.pop(0), seen + 1
@@ -136,10 +138,15 @@ def loss_facts(root: Tensor, scale: Any) -> Dict[str, Any]:
             by = node._saved_other if node._saved_other is not None else getattr(node, '_saved_self', None)
             if by is not None and scale is not None and by.data_ptr() == scale.data_ptr():
                 out['scaled'] = True
-            elif by is not None and by.dim() == 0 and by.dtype in (torch.int64, torch.float64) and not by.is_cuda:
-                out['divisor'] *= (float(by) or 1.0) ** (1 if name.startswith('Div') else -1)
+            elif by is not None and by.numel() == 1:
+                factors.append((by, 1 if name.startswith('Div') else -1))
         alone = alone and not name.startswith(('Add', 'Sub', 'Sum', 'Mean'))
         queue += [(up, alone) for up, _ in node.next_functions if up is not None]
+    if out.get('reduction') != 'sum':       # tensors divide sums; otherwise Python's numbers count
+        factors = [f for f in factors if f[0].dtype in (torch.int64, torch.float64) and not f[0].is_cuda]
+    if factors:
+        powers = [p for _, p in factors]
+        out['divisor'] = later(lambda *by: prod((float(b) or 1.0) ** p for b, p in zip(by, powers)), *[b for b, _ in factors])
     return out
 
 def token_facts(ids: Tensor, target: Tensor, ignore: Any) -> Dict[str, Any]:

@@ -30,7 +30,9 @@ class Hooks:
         from .watch import Watch
         self.w, self.torch, self.then = Watch(wire), torch, then
         self.within: Set[str] = set()
-        self.compiling = getattr(getattr(torch, 'compiler', None), 'is_compiling', None) or (lambda: False)
+        compiling = getattr(getattr(torch, 'compiler', None), 'is_compiling', None) or (lambda: False)
+        modes = getattr(torch._C, '_len_torch_dispatch_stack', None) or (lambda: 0)     # tensors that are none
+        self.compiling = lambda: compiling() or modes() > 0
         wire.hello = lambda: dict(
             name='torch', version=torch.__version__, language='Python ' + sys.version.split()[0], program=sys.argv[0],
             process=os.getpid(), rank=wire.rank, replicas=self.w.world(), threads=torch.get_num_threads(),

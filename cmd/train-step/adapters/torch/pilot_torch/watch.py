@@ -21,7 +21,7 @@ class Watch:
         self.models, self.optimizers, self.schedules = {}, [], []   # type: Any, List[Any], List[Any]
         self.passes, self.queue, self.waiting = [], [], []          # type: List[Any], List[Any], List[Any]
         self.first = self.scaler = lambda: None     # type: Any     # weak: the optimizer that steps, the GradScaler
-        self.now = self.open = self.val = self.info = self.captured = None  # type: Any
+        self.fresh = self.now = self.open = self.val = self.info = self.captured = None  # type: Any
         self.left = self.clip = self.norm = self.error = None       # type: Any
         self.spans, self.calls, self.load, self.grads = {}, {}, {}, {}      # type: Any, Any, Any, Any
         self.loaders, self.data, self.set_state = weakref.WeakKeyDictionary(), {}, {}      # type: Any, Any, Any
@@ -83,13 +83,13 @@ class Watch:
         names, held, groups = self.pairs(), {id(p) for p in self.held()}, opt.param_groups
         params = [p for g in groups for p in g['params']]
         out = [n for i, (n, p) in names.items() if p.requires_grad and i not in held]
-        self.first = weakref.ref(opt)
         self.wire.emit(
             'optimizer', name=type(opt).__name__, number=self.alive(self.optimizers).index(opt), groups=len(groups),
             tensors=len(params), lr=[float(g['lr']) for g in groups if 'lr' in g], uncovered=len(out),
             weight_decay=[g['weight_decay'] for g in groups if 'weight_decay' in g], uncovered_names=out[:8],
             strangers=sum(id(p) not in names for p in params),
-            count=facts.optimizer_facts([opt], False)['optimizer_count'])
+            count=self.fresh['optimizer_count'])
+        self.fresh = None
 
     # time and memory of the phases
     def occurrence(self) -> Any:
@@ -187,7 +187,7 @@ class Watch:
     # update
     def step_begin(self, opt: Any) -> None:
         if self.first() is None:
-            self.new_optimizer(opt)
+            self.first, self.fresh = weakref.ref(opt), facts.optimizer_facts([opt], False)
         elif self.first() is not opt:
             self.blind('several optimizers step: %s, %s' % (type(self.first()).__name__, type(opt).__name__))
         self.info = self.look(opt) if self.first() is opt else None
@@ -238,6 +238,8 @@ class Watch:
         info, self.info = self.info, None
         if info is not None:
             self.tock('update', 'data')
+            if self.fresh:
+                self.new_optimizer(info['opt'])
             if 'marks' in info:
                 info['update'] = dict(self.changes(info['marks']), **facts.optimizer_facts([info['opt']], self.full))
             self.finish(info, 0)
@@ -253,6 +255,7 @@ class Watch:
     def finish(self, info: Any, skipped: int) -> None:
         passes, one, deep, when = self.passes, (self.passes or [{}])[0], info['backward'], self.occurrence()
         touched = sum(p._version != v for p, v in zip(info['params'], info['versions']))
+        seen = deep and info['lr'] and not info['update'].get('changed')       # some write without a trace of it
         if self.full:
             info['weights_digest'], info['optimizer_digest'] = self.weights(), info['update'].get('optimizer_digest')
         self.update += 1 - skipped
@@ -267,7 +270,7 @@ class Watch:
             update=self.update, lr=info['lr'], passes=len(passes), skipped=bool(skipped) or None, clip=self.clip,
             gradient_norm=later(float, norm) if isinstance(norm, Tensor) else norm, left_over=self.left, dropped_passes=self.dropped, tensors=len(info['params']),
             scheduler_calls=self.calls.get('schedule', 0), scaler_calls=self.calls.get('scale', 0), seconds=now - self.since,
-            touched=touched if touched or deep else None, data_seconds=self.spans.get('data', {}).get('seconds'),
+            touched=touched if touched or seen else None, data_seconds=self.spans.get('data', {}).get('seconds'),
             weights_digest=info.get('weights_digest'), optimizer_digest=info.get('optimizer_digest'))
         self.grads = {id(p): (id(p.grad), p.grad._version) for p in info['params'] if p.grad is not None}
         self.left = self.clip = self.norm = None
