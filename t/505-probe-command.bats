@@ -76,11 +76,8 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 @test "sizes that the search leapt over are timed where the knee may lie" {
 	FAKE_FIXED=1000000 FAKE_PER=100000 FAKE_T0=2000 FAKE_C=20 probe --memory 300000000 -- trainer '{micro_batch}'
 	exits 0
-	local timed knee
-	timed=$(sizes_of speed)
-	knee=$(of probe '.knee // .knee_note' | grep -o '[0-9]*' | tail -1)
-	((knee >= 512 && knee <= 2989)) # t0 / c = 100; 95 % of the rate at 2990 is reached at 1150
-	is " $timed " "~ ( 512 | 1024 | 2048 )" "sizes between the leaps"
+	is "$(comm -23 <(of trial 'select(.part == "speed") | .micro_batch' | sort -u) <(of trial 'select(.part == "search") | .micro_batch' | sort -u) | head -1)" \
+		"~ ^(8|16|64|128|512|1024)$" "a doubling between the leaps"
 	is "$(of trial 'select(.part == "speed") | .verdict' | sort -u)" fits "and they fit"
 	(($(of probe .trials) <= 40))
 }
@@ -118,6 +115,23 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 	is "$(of probe .status)" error "a crash with and without"
 }
 
+@test "a crash or a hang in the cap alone is a lack of memory where more is taken without it, and the record says so" {
+	FAKE_AT=41 FAKE_FAULT=error FAKE_CAPPED=1 FAKE_OOM_IN=never probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact, .smallest_failed' | paste -sd' ')" "40 true 41" "conclusion"
+	is "$(of trial 'select(.micro_batch == 41) | .part, .verdict' | paste -sd' ')" "search crashed uncapped fits" "as it was"
+	is "$output" "~ micro-batch 41: crashed in the cap of 953.7M; without it, it ran and took 958.4M" "warning"
+	FAKE_AT=41 FAKE_FAULT=hang FAKE_CAPPED=1 FAKE_OOM_IN=never probe --memory 1000000000 --deadline 1 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "40 true" "conclusion"
+	is "$(of trial 'select(.micro_batch == 41) | .part, .verdict' | paste -sd' ')" "search timeout uncapped fits" "as it was"
+	# Where it takes no more than the cap without it, the cap is not why.
+	FAKE_AT=32 FAKE_FAULT=error FAKE_CAPPED=1 FAKE_OOM_IN=never probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact, .smallest_failed' | paste -sd' ')" "4 false null" "the search stopped"
+	none_left
+}
+
 @test "rows other than asked, and no rows, are errors with both numbers; a crash is no lack of memory" {
 	FAKE_AT=16 FAKE_FAULT=rows probe --memory 1G -- trainer '{micro_batch}'
 	exits 0
@@ -128,7 +142,8 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 	is "$output" "~ does not say how many rows it trains on.*pilot-trainer\(7\)" "message"
 	FAKE_AT=4 FAKE_FAULT=error probe --memory 1G -- trainer '{micro_batch}'
 	exits 0
-	is "$(of trial 'select(.verdict == "crashed") | .micro_batch, .why' | paste -sd' ')" "4 out of memory was not the reason" "verdict"
+	is "$(of trial 'select(.verdict == "crashed") | .part, .micro_batch, .why' | paste -sd' ')" \
+		"search 4 out of memory was not the reason uncapped 4 out of memory was not the reason" "verdict, with and without the cap"
 	is "$(of probe '.largest, .largest_exact, .smallest_failed' | paste -sd' ')" "2 false null" "conclusion"
 	FAKE_FAULT=ms probe --memory 1G -- trainer '{micro_batch}'
 	exits 70

@@ -1,6 +1,7 @@
 /* A probe of a user's command: each trial is a whole process in a copy of the working folder, so that trials
  * are few, and nothing of the user's is written to. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 enum { SEARCH_UPDATES = 4, SEARCH_MOST = 24, CONFIRM_UPDATES = 20, SPEED_MOST = 200 };
 static const double search_seconds = 0.3; /* of updates in a trial of the search: beside starting the program they cost nothing */
 static const double rounds = 3;
+static const double first_patience = 60; /* seconds, where nothing is known yet */
 
 /* ---- before anything runs ---- */
 
@@ -112,6 +114,22 @@ static int place(struct probe *p, struct trial *t, const char *name, struct why 
 
 /* ---- what a trial is told ---- */
 
+static bool address_capped(const struct trial *t)
+{
+	return t->config.memory_bytes > 0 && strncmp(t->device, "cuda", 4) != 0 && strncmp(t->config.device, "cuda", 4) != 0;
+}
+
+/* Seconds to wait for it. Some frameworks hang where an address space ends, so there what others took counts. */
+static double patience(const struct probe *p, const struct trial *t)
+{
+	double all = p->set->deadline, times = p->search.lo ? fmax(1, (double)t->size / (double)p->search.lo) : 1;
+	if (!address_capped(t))
+		return all;
+	if (p->longest <= 0)
+		return fmin(all, first_patience);
+	return fmin(all, 20 + 10 * p->longest * times + 5 * (double)t->config.updates * probe_expect(p, t->size));
+}
+
 static int prepare(struct probe *p, struct trial *t, const char *part, int64_t size, int64_t updates, struct why *w)
 {
 	const struct config *c = p->set->config;
@@ -123,6 +141,7 @@ static int prepare(struct probe *p, struct trial *t, const char *part, int64_t s
 		trial_int(t, O_accum, p->set->effective || c->accum > 1 ? 2 : 1);
 	if (c->memory_bytes == 0 && p->seek && p->budget > 0)
 		trial_int(t, O_memory_bytes, (int64_t)p->budget);
+	t->deadline = patience(p, t);
 	return 0;
 }
 
@@ -171,6 +190,8 @@ void stranger_learn(struct probe *p, const struct trial *t)
 	p->saved |= t->saved;
 	if (t->passes)
 		p->passes = t->passes;
+	if (t->verdict == TRIAL_FITS && t->seconds > p->longest)
+		p->longest = t->seconds;
 	if (!p->set->config->memory_bytes && !p->seek && !strncmp(t->device, "cuda", 4)) {
 		p->seek = true; /* it trains on a device with a memory of its own, whatever we thought */
 		p->budget = p->search.budget = 0;
@@ -180,29 +201,53 @@ void stranger_learn(struct probe *p, const struct trial *t)
 		snprintf(p->source, sizeof p->source, "%s: %.190s", p->set->config->memory_bytes ? "--memory" : "host memory available, less a reserve", t->cap);
 }
 
-/* Did the cap keep it from even starting? A crash is no lack of memory, unless the same runs without the cap. */
-int stranger_least(struct probe *p, struct why *w)
+static int control_run(struct probe *p, struct trial *t, int64_t size, struct why *w)
 {
-	struct trial t;
-	if (!p->seek || p->budget <= 0 || stop_wanted())
-		return 0;
-	probe_tell(p, "micro-batch 1: what does it need?");
-	int r = prepare(p, &t, "uncapped", 1, SEARCH_UPDATES, w);
+	probe_tell(p, "micro-batch %lld: what does it take without the cap?", (long long)size);
+	int r = prepare(p, t, "uncapped", size, SEARCH_UPDATES, w);
 	if (r < 0)
 		return r;
-	trial_str(&t, O_memory_bytes, "0");
-	if ((r = done(&t, place(p, &t, "trial", w))) < 0)
-		return r;
-	r = trial_do(p, &t, "trial", w);
-	if (r == 0 && t.verdict == TRIAL_FITS) {
-		bool device = !strncmp(t.device, "cuda", 4) || !strncmp(t.config.device, "cuda", 4);
-		int64_t address = t.reserved > t.address ? t.reserved : t.address;
-		p->least_needs = device ? (int64_t)trial_bytes(&t) : address;
-		p->least_bytes = (double)t.before;
-		p->search.hi = 1;
+	trial_str(t, O_memory_bytes, "0");
+	t->deadline = 0;
+	if ((r = place(p, t, "trial", w)) == 0)
+		r = trial_do(p, t, "trial", w);
+	return done(t, r);
+}
+
+/* The same size ran without the cap. What size 1 takes is what the probe's last word names if nothing fits. */
+static enum control compare(struct probe *p, const struct trial *capped, const struct trial *free)
+{
+	int64_t took = free->reserved > free->address ? free->reserved : free->address;
+	char a[16], b[16];
+	p->longest = fmax(p->longest, free->seconds);
+	if (free->size == 1) {
+		p->least_needs = took;
+		p->least_bytes = (double)free->before;
 	}
-	trial_free(&t);
-	return r;
+	if (capped->verdict == TRIAL_TIMEOUT && capped->deadline < p->set->deadline && 5 * free->seconds > capped->deadline)
+		return CONTROL_SLOW;
+	if (took <= capped->config.memory_bytes)
+		return CONTROL_NOTHING;
+	if (capped->verdict != TRIAL_OOM)
+		probe_warn(p, "micro-batch %lld: %s in the cap of %s; without it, it ran and took %s", (long long)capped->size, trial_verdict_name(capped->verdict),
+			num_human_bytes(capped->config.memory_bytes, a), num_human_bytes(took, b));
+	return CONTROL_CAPPED;
+}
+
+int stranger_control(struct probe *p, const struct trial *t, enum control *found, struct why *w)
+{
+	struct trial free;
+	double fixed, per, want = search_line(&p->search, &fixed, &per) ? fixed + per * (double)t->size : 0;
+	*found = CONTROL_NOTHING;
+	if (!address_capped(t) || stop_wanted() || want > (double)host_available())
+		return 0;
+	int r = control_run(p, &free, t->size, w);
+	if (r < 0)
+		return r;
+	if (free.verdict == TRIAL_FITS)
+		*found = compare(p, t, &free);
+	trial_free(&free);
+	return 0;
 }
 
 /* ---- speed: the sizes around the knee ---- */

@@ -207,7 +207,7 @@ static void failed(struct probe *p, const struct trial *t)
 		snprintf(p->oom_phase, sizeof p->oom_phase, "%s", t->oom_phase);
 	if (smallest && t->stranger)
 		snprintf(p->oom_input, sizeof p->oom_input, "%s", t->input);
-	if (t->size == 1)
+	if (t->size == 1 && !t->stranger)
 		p->least_bytes = t->fixed;
 	if (t->verdict != TRIAL_OOM)
 		probe_warn(p, "micro-batch %lld: %s: %s", (long long)t->size, trial_verdict_name(t->verdict), t->why);
@@ -257,7 +257,34 @@ static bool enough(struct probe *p, int64_t size)
 	return false;
 }
 
+static void stopped_at(struct probe *p, const struct trial *t)
+{
+	probe_warn(p, "the search stopped at micro-batch %lld: %s: %s", (long long)t->size, trial_verdict_name(t->verdict), t->why);
+}
+
 /* 1 go on, 0 the search is over. */
+static int learn(struct probe *p, struct trial *t, struct why *w)
+{
+	enum control control = CONTROL_NOTHING;
+	bool fits = t->verdict == TRIAL_FITS;
+	probe_learn(p, t);
+	if (t->stranger && (t->verdict == TRIAL_CRASHED || t->verdict == TRIAL_TIMEOUT || (t->verdict == TRIAL_OOM && t->size == 1))) {
+		int r = stranger_control(p, t, &control, w);
+		if (r < 0 || control == CONTROL_SLOW)
+			return r < 0 ? r : 1;
+	}
+	if (fits && fitted(p, t) < 0)
+		return why_set(w, EX_OSERR, "try micro-batch %lld: out of memory", (long long)t->size);
+	if (trial_no_room(t))
+		failed(p, t);
+	else if (!fits && control != CONTROL_CAPPED)
+		stopped_at(p, t);
+	if (!fits && !trial_no_room(t) && control != CONTROL_CAPPED)
+		return 0;
+	search_tell(&p->search, t->size, fits, fits ? trial_bytes(t) : t->planned);
+	return 1;
+}
+
 static int search_one(struct probe *p, int64_t size, struct why *w)
 {
 	struct trial t;
@@ -266,20 +293,8 @@ static int search_one(struct probe *p, int64_t size, struct why *w)
 	if ((r = search_trial(p, &t, size, w)) < 0)
 		return r;
 	r = trial_do(p, &t, "trial", w);
-	if (r == 0 && t.verdict != TRIAL_STOPPED) {
-		probe_learn(p, &t);
-		p->stillborn = size == 1 && t.verdict == TRIAL_CRASHED && !t.applied;
-		if (t.verdict == TRIAL_FITS)
-			r = fitted(p, &t) < 0 ? why_set(w, EX_OSERR, "try micro-batch %lld: out of memory", (long long)size) : 0;
-		else if (trial_no_room(&t))
-			failed(p, &t);
-		else
-			probe_warn(p, "the search stopped at micro-batch %lld: %s: %s", (long long)size, trial_verdict_name(t.verdict), t.why);
-		if (t.verdict == TRIAL_FITS || trial_no_room(&t))
-			search_tell(&p->search, size, t.verdict == TRIAL_FITS, t.verdict == TRIAL_FITS ? trial_bytes(&t) : t.planned);
-		if (r == 0)
-			r = t.verdict == TRIAL_FITS || trial_no_room(&t);
-	}
+	if (r == 0 && t.verdict != TRIAL_STOPPED)
+		r = learn(p, &t, w);
 	trial_free(&t);
 	return r;
 }
@@ -325,7 +340,7 @@ static int steps(struct probe *p, struct why *w)
 	if (r < 0 || (r = search_sizes(p, w)) < 0 || stop_wanted())
 		return r;
 	if (!p->search.lo)
-		return p->set->stranger && (p->search.hi == 1 || p->stillborn) ? stranger_least(p, w) : 0;
+		return 0;
 	if ((r = probe_speed(p, w)) < 0 || stop_wanted() || !p->search.lo)
 		return r;
 	conclude_knee(p);

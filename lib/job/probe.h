@@ -18,6 +18,7 @@ struct trial {
 	bool whole;           /* must show a validation, a save, and an update after them */
 	bool stranger;        /* a command in the trainer's place */
 	char cwd[4096];       /* its working folder; "" is ours */
+	double deadline;      /* seconds; 0: as the settings say */
 
 	/* came of it */
 	char run[ULID_SIZE];  /* "" until there is one */
@@ -98,7 +99,7 @@ struct probe {
 	char cwd[4096];           /* the user's folder, which its trials get copies of */
 	char save[4096];          /* the user's folder for checkpoints; "" none */
 	bool accumulates, saves;  /* it has {accum}, {save_dir} */
-	bool stillborn;           /* size 1 crashed before its first update */
+	double longest;           /* seconds of the longest trial so far that was whole */
 	double budget;     /* bytes, 0 unknown */
 	char source[240];
 	struct timing timing[PROBE_SIZES];
@@ -193,8 +194,10 @@ int stranger_search_trial(struct probe *p, struct trial *t, int64_t size, struct
 int stranger_speed_trial(struct probe *p, struct trial *t, int64_t size, struct why *w) MUST_USE;
 int stranger_confirm_trial(struct probe *p, struct trial *t, int64_t size, struct why *w) MUST_USE;
 void stranger_learn(struct probe *p, const struct trial *t);
-/* Size 1 has failed: what it takes without the cap. */
-int stranger_least(struct probe *p, struct why *w) MUST_USE;
+/* The same without the cap, where an address space is what is capped. A crash or a hang is no lack of memory; one
+ * that comes in the cap alone, from a program that takes more without it, is (CAPPED). SLOW: it was given too little time. */
+enum control { CONTROL_NOTHING, CONTROL_CAPPED, CONTROL_SLOW };
+int stranger_control(struct probe *p, const struct trial *t, enum control *found, struct why *w) MUST_USE;
 /* The sizes to time (again) in this round; returns how many. */
 int stranger_round(struct probe *p, int round, int64_t size[PROBE_SIZES]);
 

@@ -70,6 +70,11 @@ static void hear_lines(struct trial *t, const struct view *v)
 	}
 }
 
+static bool on_device(const struct trial *t)
+{
+	return !strncmp(t->device, "cuda", 4) || !strncmp(t->config.device, "cuda", 4);
+}
+
 static void hear_end(struct trial *t, const struct view *v)
 {
 	view_copy(v, F_end_cause, t->cause, sizeof t->cause);
@@ -77,6 +82,8 @@ static void hear_end(struct trial *t, const struct view *v)
 	view_copy(v, F_end_signal, t->ended_by, sizeof t->ended_by);
 	view_int(v, F_end_address_peak_bytes, &t->address);
 	view_int(v, F_end_resident_peak_bytes, &t->resident);
+	if (!t->reserved && t->config.memory_bytes > 0 && !on_device(t))
+		t->reserved = t->address;
 	hear_lines(t, v);
 }
 
@@ -84,7 +91,8 @@ static void hear_end(struct trial *t, const struct view *v)
 static void hear_phase(struct trial *t, const struct view *v)
 {
 	view_copy(v, F_phase_device, t->device, sizeof t->device);
-	if (!t->before && !t->applied && !view_int(v, F_phase_reserved_bytes, &t->before))
+	bool earlier = view_is(v, F_phase_phase, "data") || view_is(v, F_phase_phase, "load");
+	if (earlier && !t->before && !t->applied && !view_int(v, F_phase_reserved_bytes, &t->before))
 		view_int(v, F_phase_allocated_bytes, &t->before);
 }
 
@@ -121,7 +129,7 @@ double trial_bytes(const struct trial *t)
 {
 	if (!t->stranger)
 		return (double)t->allocated;
-	if (!strncmp(t->device, "cuda", 4) || !strncmp(t->config.device, "cuda", 4))
+	if (on_device(t))
 		return (double)(t->reserved ? t->reserved : t->allocated ? t->allocated : t->used);
 	if (t->config.memory_bytes > 0) /* the address space of each process is what is capped */
 		return (double)(t->reserved > t->address ? t->reserved : t->address);
@@ -169,7 +177,7 @@ void trial_judge_stranger(struct trial *t)
 	memcpy(said, t->why, sizeof said);
 	if (!strcmp(t->status, "done"))
 		judge_done(t);
-	else if (!strcmp(t->status, "oom") && *t->ended_by)
+	else if (!strcmp(t->status, "oom") && strstr(t->ended_by, "KILL")) /* the kernel's doing */
 		trial_judge(t, TRIAL_HOST_OOM, "%.500s", said);
 	else if (!strcmp(t->status, "oom"))
 		t->verdict = TRIAL_OOM;

@@ -135,8 +135,6 @@ static void see_end(struct trial *t, const struct view *v)
 
 static void see(struct trial *t, const struct view *v)
 {
-	if (t->stranger)
-		trial_hear(t, v);
 	switch (v->kind) {
 	case KIND_run:
 		view_run(v, t->run);
@@ -167,6 +165,8 @@ static void see(struct trial *t, const struct view *v)
 	default:
 		break;
 	}
+	if (t->stranger)
+		trial_hear(t, v);
 }
 
 /* ---- running it ---- */
@@ -266,7 +266,7 @@ static int bury(struct probe *p, struct trial *t, const char *role, const char *
 	} else if (stop_wanted()) {
 		trial_judge(t, TRIAL_STOPPED, "the probe was asked to stop");
 	} else if (r == -EX_TEMPFAIL) {
-		trial_judge(t, TRIAL_TIMEOUT, "not done within its deadline of %g s", p->set->deadline);
+		trial_judge(t, TRIAL_TIMEOUT, "not done within its deadline of %.3g s", t->deadline > 0 ? t->deadline : p->set->deadline);
 		keep_stderr(t, p->drive);
 	} else {
 		trial_judge(t, TRIAL_ERROR, "%.500s", w->text);
@@ -309,7 +309,7 @@ int trial_run(struct probe *p, struct trial *t, const char *role, struct why *w)
 		r = bury(p, t, role, request, r, kills, w);
 	if (r < 0 || !p->drive)
 		return r;
-	r = listen(p, t, began + p->set->deadline, w, &lost);
+	r = listen(p, t, began + (t->deadline > 0 ? t->deadline : p->set->deadline), w, &lost);
 	t->seconds = clock_seconds() - began;
 	if (lost)
 		return r;
