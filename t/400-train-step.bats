@@ -11,7 +11,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 	is "${lines[0]}" "usage: train-step [-jt] [--msgpack] [--show K] [options]"
 	run -0 train-step --version
 	is "$output" "~ ^train-step \(pilot\) [0-9]"
-	for bad in --nonsense "-n" "-n x" "-n -3" "-b 0" "operand" "-n 5 -n" "--show 0" "-- python3 train.py" "-j --msgpack -n 3 extra"; do
+	for bad in --nonsense "-n" "-n x" "-n -3" "-b 0" "operand" "-n 5 -n" "--show 0" "--" "-j --msgpack -n 3 extra"; do
 		# shellcheck disable=SC2086
 		run --separate-stderr train-step $bad
 		exits 64 "$bad"

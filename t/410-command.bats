@@ -506,6 +506,8 @@ err"
 	run -0 train-step -j --deadline 1 -- sh -c 'for i in 1 2 3 4 5 6; do sleep 0.4; echo $i >>grows; done'
 	run -0 train-step -j --deadline 1 -- sh -c 'for i in 1 2 3 4 5 6; do sleep 0.4; echo "{{\"kind\":\"note\",\"text\":\"x\"}}" >&$PILOT_RECORD_FD; done'
 	run -64 train-step --deadline soon -- true
+	# A framework that cannot make its threads under a cap says so, and waits for ever.
+	ended_as oom host-memory 1 --memory 4G --deadline 1 -- sh -c 'echo "libgomp: Thread creation failed: Resource temporarily unavailable"; sleep 60'
 }
 
 @test "files that it wrote" {
