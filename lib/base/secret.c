@@ -136,7 +136,7 @@ static char *shown(const char *word, const char *before)
 	size_t keep = kept(word, before);
 	struct buf b = { 0 };
 
-	if (!word[keep] && strpbrk(word, " \t\n"))
+	if (keep && *word != '-' && strpbrk(word, " \t\n")) /* a line for sh */
 		return secret_shell(word);
 	if (buf_printf(&b, "%.*s%s", (int)keep, word, word[keep] ? SECRET_MARK : ""))
 		buf_free(&b);

@@ -339,6 +339,75 @@ static void beside(void)
 	is_int(proc_beside("x", small, sizeof small, &w), -EX_OSERR, "a path that does not fit");
 }
 
+/* A child with all that can be set for one. */
+static void as_told(void)
+{
+	char *env[] = { "PATH=/usr/bin:/bin", "WORD=said", NULL }, script[200];
+	char *lost[] = { "no-such-program-anywhere", NULL };
+	struct proc_how how = { .envp = env, .cwd = "/proc/self", .no_input = true, .joined = true, .address_bytes = 1 << 30 };
+	struct why w = { 0 };
+	struct proc p;
+	int keep[2];
+
+	if (!is_int(pipe2(keep, O_CLOEXEC), 0, "a pipe to hand down"))
+		return;
+	how.keep[0] = keep[1];
+	snprintf(script, sizeof script, "echo kept >&%d; env | grep -c -e WORD -e HOME; echo $WORD >&2; read x; echo \"$x\"; ulimit -v; cd -P .; pwd | cut -c1-6", keep[1]);
+	if (!is_int(proc_start_as(&p, sh(script), PROC_OUT, &how, &w), 0, "a child as told"))
+		return;
+	close(keep[1]);
+	is_str(rest(p.out), "1\nsaid\n\n1048576\n/proc/\n", "its environment, one output, no input, its limit and its folder");
+	is_str(rest(keep[0]), "kept\n", "a descriptor that it keeps");
+	close(keep[0]);
+	proc_end(&p, 1);
+	how = (struct proc_how){ .cwd = "/no/such/folder" };
+	is_int(proc_start_as(&p, sh("true"), 0, &how, &w), -EX_NOINPUT, "a folder that is not there");
+	is_str(w.text, "starting: sh: working folder /no/such/folder: No such file or directory", "is named");
+	how = (struct proc_how){ .envp = env };
+	is_int(proc_start_as(&p, lost, 0, &how, &w), -EX_UNAVAILABLE, "a program that its PATH does not have");
+	ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child is left");
+}
+
+/* The guard: a process of ours dies by SIGKILL, and what it started, in whatever session, dies with it. */
+static void guarded(void)
+{
+	char *env[] = { "PATH=/usr/bin:/bin", "UNIT_MARK=this-one", NULL };
+	struct proc_how how = { .envp = env, .joined = true };
+	struct guard g;
+	struct proc p;
+	int told[2], pids[2] = { 0, 0 };
+	pid_t middle;
+
+	if (pipe(told) < 0)
+		return;
+	middle = fork();
+	if (middle == 0) {
+		char text[128] = "";
+
+		if (guard_start(&g, "UNIT_MARK=this-one", NULL) < 0 || proc_start_as(&p, sh("sleep 99 & setsid sleep 99 & echo $!; wait"), PROC_OUT, &how, NULL) < 0)
+			_exit(1);
+		guard_group(&g, p.pid);
+		(void)!read(p.out, text, sizeof text - 1);
+		usleep(100000); /* until setsid has run */
+		pids[0] = (int)p.pid;
+		pids[1] = atoi(text);
+		(void)!write(told[1], pids, sizeof pids);
+		pause();
+		_exit(0);
+	}
+	ok(read(told[0], pids, sizeof pids) == (ssize_t)sizeof pids && pids[1] > 0, "a process with children");
+	kill(middle, SIGKILL);
+	waitpid(middle, NULL, 0);
+	ok(gone_soon(pids[0]), "the child is gone");
+	ok(gone_soon(pids[1]), "so is one that left its session");
+	close(told[0]);
+	close(told[1]);
+	is_int(guard_start(&g, "UNIT_MARK=other", NULL), 0, "a guard that is not needed");
+	guard_end(&g);
+	ok(g.pid == 0 && waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "goes when it is told to");
+	guard_end(&g);
+}
+
 int main(void)
 {
 	pipes();
@@ -351,5 +420,7 @@ int main(void)
 	orphans();
 	stops();
 	beside();
+	as_told();
+	guarded();
 	return done_testing();
 }
