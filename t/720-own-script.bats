@@ -50,11 +50,15 @@ example() {
 @test "pilot(7): the largest batch of one's own script, judged and kept" {
 	example 'probe-batch -- python' 's/^probe-batch/& --max 8 --seconds 0.2/' || { cat err; false; }
 	run -0 ledger summary runs.ledger
-	is "$output" "~ probe train.py Model AdamW  .* ok .*found, [0-9]+ trials" "its row"
+	is "$output" "~ probe train.py Model AdamW  .* unproven resume .*found, [0-9]+ trials" "its row"
 	run -0 ledger show -t --last runs.ledger
 	is "$output" "~ recommended -b " "the conclusion"
 	is "$output" "~ the next id|every one of [0-9]+ trainable tensors|resident" "verdicts"
 	[ ! -e out/ckpt.pt ] # trials run in a copy of the folder
+	# The copy is gone; said how it resumes, the gate makes another of the same folder.
+	ledger show --msgpack runs.ledger | gate -j --allow-exec --resume-with 'python train.py --init_from=resume' >again.jsonl
+	is "$(jq -r 'select(.kind == "verdict" and .phase == "resume") | .verdict' again.jsonl | tail -n 1)" ok "resume"
+	is "$(jq -r 'select(.kind == "verdict" and .phase == "save") | .verdict + ": " + .evidence' again.jsonl | tail -n 1)" "~ ^ok: .* 1 saved by the replay of its settings is on disk with digest" "save"
 }
 
 @test "pilot(7): what does not come back is told, and what does" {

@@ -222,7 +222,7 @@ static const struct proven *prove(struct judge *j, struct watch *r)
 	if (j->settings.progress)
 		j->settings.progress(line);
 	if (r->stranger)
-		stranger_replay(r, p->found, &j->settings);
+		stranger_replay(r, p->found, &j->settings, &p->files);
 	else
 		replay_run(r, p->found, &j->settings, &p->files);
 	j->provens++;
@@ -253,7 +253,7 @@ static void replay(struct judge *j, struct watch *r, int gone)
 		return;
 	/* A probe's confirmation run saves into a folder that is removed: its settings' replays save too. */
 	if (!strcmp(r->role, "confirm") && p && p->files)
-		find_say(r, G_SAVE, "its own file went with the probe; %d saved by the replay of its settings are on disk with digest and tensors", p->files);
+		find_say(r, G_SAVE, "its own file went with the probe; %d saved by the replay of its settings %s on disk with digest%s", p->files, p->files == 1 ? "is" : "are", r->stranger ? "" : " and tensors");
 	else
 		find_lack(r, G_SAVE, "its newest file is gone");
 }

@@ -169,7 +169,7 @@ int replay_fingerprint(const struct watch *r, char out[DIGEST_SIZE], struct why 
 
 /* ---- stranger-replay.c: the arms of a command that is not ours ---- */
 
-void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s);
+void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s, int *files);
 int stranger_fingerprint(const struct watch *r, char out[DIGEST_SIZE], struct why *w) MUST_USE;
 
 /* ---- replay-arm.c: one run of the trainer ---- */

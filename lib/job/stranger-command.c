@@ -62,6 +62,7 @@ void again_free(struct again *c)
 	free(c->resume_with);
 	free(c->step_regex);
 	free(c->cwd);
+	free(c->ran);
 	free(c->save);
 	*c = (struct again){ 0 };
 }
@@ -100,8 +101,22 @@ static void take_words(struct again *c, const struct view *v, const struct stran
 	c->env = own ? list_copy(s->env) : list_of(v, F_run_env);
 	c->resume_with = s && s->resume_with ? strdup(s->resume_with) : own ? NULL : text_of(v, F_run_resume_with);
 	c->step_regex = own ? (s->step_regex ? strdup(s->step_regex) : NULL) : text_of(v, F_run_step_regex);
-	c->cwd = text_of(v, F_run_cwd);
+	c->cwd = text_of(v, F_run_origin);
+	if (c->cwd)
+		c->ran = text_of(v, F_run_cwd);
+	else
+		c->cwd = text_of(v, F_run_cwd);
 	c->save = text_of(v, F_run_save);
+}
+
+const char *again_home(const struct again *c, const char *path, char out[4096])
+{
+	size_t n = c->ran ? strlen(c->ran) : 0;
+
+	if (!n || strncmp(path, c->ran, n) || path[n] != '/')
+		return path;
+	snprintf(out, 4096, "%s%s", c->cwd, path + n);
+	return out;
 }
 
 int again_read(struct again *c, const struct watch *r, const struct judge_settings *s, struct why *w)
@@ -118,7 +133,7 @@ int again_read(struct again *c, const struct watch *r, const struct judge_settin
 		return why_set(w, EX_DATAERR, "its command line held a secret, which the stream leaves out: name the command behind --");
 	}
 	if (c->argv && c->env && c->cwd && c->argv[0]) {
-		c->save = absolute(c->cwd, c->save);
+		c->save = absolute(c->ran ? c->ran : c->cwd, c->save);
 		c->resume_word = has_word(c, "{resume}");
 		c->resumable = c->resume_with || c->resume_word;
 		c->updates_word = has_word(c, "{updates}");

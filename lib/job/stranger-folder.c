@@ -71,11 +71,11 @@ static bool is_fresh(const struct files *f, const char *path)
 }
 
 /* What it wrote into other folders may be data that it fetched or prepared there: copied. */
-static void add_written(struct files *f, const char *cwd, const char *s, size_t n)
+static void add_written(struct files *f, const struct again *c, const char *s, size_t n)
 {
-	char path[4096];
-	int k = *s == '/' ? snprintf(path, sizeof path, "%.*s", (int)n, s) : snprintf(path, sizeof path, "%s/%.*s", cwd, (int)n, s);
-	const char *rest = k > 0 && k < (int)sizeof path ? below(path, cwd) : NULL;
+	char text[4096], home[4096];
+	int k = *s == '/' ? snprintf(text, sizeof text, "%.*s", (int)n, s) : snprintf(text, sizeof text, "%s/%.*s", c->cwd, (int)n, s);
+	const char *cwd = c->cwd, *path = again_home(c, text, home), *rest = k > 0 && k < (int)sizeof text ? below(path, cwd) : NULL;
 
 	if (!rest || memchr(s, 0, n) || is_fresh(f, path))
 		return;
@@ -89,29 +89,31 @@ static void find_files(const struct again_replay *x, struct files *f)
 {
 	const struct watch *r = x->run;
 	const char *s;
+	char home[4096];
 	struct view v;
 	size_t n;
 
 	for (int i = 0; i < WATCH_SAVES; i++)
 		if (r->save[i].path)
-			add_save(f, x->command.cwd, r->save[i].path);
+			add_save(f, x->command.cwd, again_home(&x->command, r->save[i].path, home));
 	if (x->command.save && below(x->command.save, x->command.cwd))
 		add(f->fresh, &f->freshes, "", x->command.save, strlen(x->command.save));
 	if (!r->end.n || view_open(&v, r->end.p, r->end.n, NULL) < 0)
 		return;
 	for (int i = 0; i < view_count(&v, F_end_files); i++)
 		if (view_item_str(&v, F_end_files, i, &s, &n) && n)
-			add_written(f, x->command.cwd, s, n);
+			add_written(f, &x->command, s, n);
 }
 
 bool folder_unsafe(const struct again_replay *x, char *say, size_t n)
 {
 	const char *cwd = x->command.cwd, *save = x->command.save;
+	char home[4096];
 
 	for (int i = 0; i < WATCH_SAVES; i++) {
 		const char *path = x->run->save[i].path;
 
-		if (!path || below(path, cwd) || (save && below(path, save)))
+		if (!path || below(again_home(&x->command, path, home), cwd) || (save && below(path, save)))
 			continue;
 		snprintf(say, n, "its saves lie outside its working folder, where a replay would write over them: %s (let the command name the folder with {save_dir})", path);
 		return true;

@@ -2,6 +2,7 @@
  * runs from scratch and stops there; B resumes in a new process where S stopped; where A saved once more, B stops
  * there and B2 goes on; C resumes as B did, but what it restores besides weights is thrown away, and must
  * differ. Each arm works in a copy of the working folder: nothing of the user's is written to. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -359,6 +360,8 @@ static void run_all(struct again_replay *x)
 		return;
 	compare_repeat(x);
 	left = arm_save(&x->s, x->k);
+	if (left && saved_bytes(left->path, left->digest, INFINITY, &w) == 0)
+		++*x->files;
 	if (left && !strncmp(left->path, x->folder.dir, strlen(x->folder.dir)))
 		resumed_arms(x);
 	else if (left)
@@ -386,7 +389,7 @@ static void in_folder(struct again_replay *x)
 		shadow_remove(x->folder.dir);
 }
 
-void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s)
+void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s, int *files)
 {
 	struct again_replay *x = calloc(1, sizeof *x);
 	struct why w = { 0 };
@@ -396,7 +399,7 @@ void stranger_replay(struct watch *r, struct watch *into, const struct judge_set
 		find_lack(into, G_RESUME, "no replay: no memory");
 		return;
 	}
-	*x = (struct again_replay){ .run = r, .into = into, .settings = s, .until = clock_seconds() + s->deadline, .a = { .name = "the run that goes on" }, .s = { .name = "the run that stops" } };
+	*x = (struct again_replay){ .run = r, .into = into, .settings = s, .until = clock_seconds() + s->deadline, .files = files, .a = { .name = "the run that goes on" }, .s = { .name = "the run that stops" } };
 	if (again_read(&x->command, r, s, &w) < 0)
 		find_lack(into, G_RESUME, "no replay: %s", w.text);
 	else if (folder_unsafe(x, say, sizeof say))

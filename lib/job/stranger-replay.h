@@ -12,6 +12,7 @@
 struct again {
 	char **argv, **env;
 	char *resume_with, *step_regex, *cwd;
+	char *ran;            /* where it ran, if that was a copy of cwd: a probe's; else NULL */
 	char *save;           /* the run's {save_dir}, absolute; NULL: it had none */
 	bool resumable;       /* it was said how it resumes: --resume-with, or {resume} among its words */
 	bool resume_word;     /* {resume} stands in it */
@@ -22,6 +23,8 @@ int again_read(struct again *c, const struct watch *r, const struct judge_settin
 void again_free(struct again *c);
 /* The path of the working folder in its words becomes that of the copy. */
 int again_move(struct again *c, const char *to, struct why *w) MUST_USE;
+/* A path below the copy that the run worked in, as the user's folder has it; others as they are. */
+const char *again_home(const struct again *c, const char *path, char out[4096]);
 /* Settings of the run for its placeholders and limits. */
 void again_settings(const struct watch *r, struct rec *request);
 
@@ -40,6 +43,7 @@ struct again_replay {
 	struct stranger stranger; /* borrows from command */
 	struct trial_folder folder;
 	double until;
+	int *files;               /* counts saves that are whole on disk */
 	int64_t k;                /* the update whose save is resumed from */
 	struct arm a, s;          /* the run that goes on; the one that stops and leaves the save */
 	char unrepeated[300];     /* how S differs from A up to k; "": not at all */
