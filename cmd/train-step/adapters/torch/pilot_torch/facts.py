@@ -176,7 +176,8 @@ def mark(p: Tensor) -> Tuple[Any, ...]:
     """What to look at again after an update: a few numbers, which of them have a gradient, where it is largest."""
     few, grad = sample(p, FEW).clone(), sample(p.grad, 0) if p.grad is not None else None
     top = int(grad.abs().argmax()) if grad is not None else 0
-    return few, None if grad is None else sample(grad, FEW) != 0, top, float(p.detach().reshape(-1)[top])
+    used, steep = (None, 0.0) if grad is None else (sample(grad, FEW) != 0, abs(float(grad[top])))
+    return few, used, top, float(p.detach().reshape(-1)[top]), steep
 
 def holds(obj: Any, shapes: Dict[str, Tuple], depth: int = 0) -> Dict[str, Any]:
     """What of a training's state is in there; the value of `optimizer` is its count."""

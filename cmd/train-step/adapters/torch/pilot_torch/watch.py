@@ -124,6 +124,8 @@ class Watch:
         self.now = now = dict(seen=seen, ins=ins, rows=len(ins[0]) if ins else None, mode=module.training, modes=modes,
                               shape=list(ins[0].shape) if ins else None, training=all(modes or [module.training]))
         if not torch.is_grad_enabled():
+            if seen['number'] is None and any(modes or [module.training]):
+                return None     # never trained, in training mode: a teacher, averaged weights; it validates nothing
             self.val_enter(now)
             return now
         if self.due() and (module.training or not seen['mode']):
@@ -219,13 +221,14 @@ class Watch:
 
     def changes(self, marks: List[Any]) -> Dict[str, Any]:
         out: Any = dict(changed=0, unchanged=0, frozen_changed=0, zero_changed=0, tied_apart=0)
-        share, looked = 0, 0
-        for p, (few, used, top, was) in marks:
+        share, looked, steepest = 0, 0, max((m[4] for _, m in marks), default=0.0)
+        for p, (few, used, top, was, steep) in marks:
             other = facts.sample(p, facts.FEW) != few
             if not p.requires_grad or id(p) not in self.graded:
                 out['zero_changed' if p.requires_grad else 'frozen_changed'] += bool(other.any())
             elif used is not None:
-                out['unchanged' if float(p.detach().reshape(-1)[top]) == was else 'changed'] += 1
+                moved = float(p.detach().reshape(-1)[top]) != was
+                out['changed' if moved else 'unchanged'] += moved or steep > 1e-6 * steepest    # not a mere rounding
                 share, looked = share + int(other[used].sum()), looked + int(used.sum())
         for s in self.trained():
             now = {n: p.data_ptr() for n, p in facts.named(s['ref']())}
@@ -341,8 +344,8 @@ class Watch:
 
     def val_end(self, training: Any) -> None:
         v, self.val = self.val, None
-        if 'end' not in v or (v['seen']['number'] is None and self.update and (v['batches'] == 1 or not v['eval'])):
-            return          # another model's: a teacher's answer in each update, averaged weights' new statistics
+        if 'end' not in v or (v['seen']['number'] is None and self.update and v['batches'] == 1):
+            return                          # another model's pass in each update, as a teacher's
         weights, buffers, optimizer, randoms = [a != b for a, b in zip(v['before'], v['after'])]
         values = [(settle(x), settle(n), total) for x, n, total in v['losses']]
         means, count = [x / max(n, 1) if total else x for x, n, total in values], sum(n for _, n, _ in values)
