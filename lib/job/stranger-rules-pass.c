@@ -158,7 +158,7 @@ enum rule_state stranger_tail(struct watch *r, const struct view *v, char *say, 
 			return stranger_say(RULE_BROKEN, say, n, "gradients of %lld passes at the end of a pass over the data leak into update %lld: it sums %lld passes, others %lld", (long long)l->tail[i].waiting, (long long)l->tail[i].update, (long long)l->tail[i].passes, (long long)usual);
 	for (i = usual + 1; usual && i <= S_PASSES; i++)
 		more += r->stranger->steps.windows[i];
-	if (more && !l->trained && more * 4 <= r->steps)
+	if (more && !l->trained && r->stranger->steps.windows[usual] * 4 >= r->steps * 3)
 		return stranger_say(RULE_MISSING, say, n, "%lld updates sum more passes than the usual %lld", (long long)more, (long long)usual);
 	if (usual > 1)
 		return stranger_say(RULE_HELD, say, n, "%lld passes an update", (long long)usual);
@@ -195,7 +195,13 @@ enum rule_state stranger_unused(struct watch *r, const struct view *v, char *say
 	return stranger_say(RULE_MISSING, say, n, "%lld batches of a pass over the training data were drawn and not trained on (until update %lld)", (long long)l->unused_batches, (long long)l->unused_update);
 }
 
-/* Small differences are the rule where a mask is drawn at random; large ones move the gradient. */
+/* Do the passes' targets vary as a mask drawn at random makes them vary? Four standard deviations are let through. */
+static bool by_chance(const struct s_steps *t)
+{
+	return t->freedom > 0 && t->by_chance > 0 && t->strayed <= t->by_chance * (1 + 4 * sqrt(2.0 / (double)t->freedom));
+}
+
+/* Small differences, and those of a random mask, even out over updates; others move the gradient. */
 enum rule_state stranger_means(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	const struct s_steps *t = &r->stranger->steps;
@@ -205,6 +211,8 @@ enum rule_state stranger_means(struct watch *r, const struct view *v, char *say,
 		return stranger_say(RULE_MISSING, say, n, "not reported: pass_supervised, where an update has several passes");
 	if (!t->uneven.told)
 		return RULE_UNSEEN;
+	if (t->uneven.times && by_chance(t))
+		return stranger_say(RULE_HELD, say, n, "passes are weighted alike, their targets differ as a random mask makes them (by at most %lld %%)", (long long)t->uneven.most);
 	if (t->uneven.most > 25)
 		return stranger_say(RULE_BROKEN, say, n, "passes of unequal targets are weighted alike: the mean of their means is no mean over the targets (the least is %lld %% below the most at update %lld, such in %lld updates)", (long long)t->uneven.amount, (long long)t->uneven.update, (long long)t->uneven.times);
 	if (t->uneven.times)

@@ -41,6 +41,8 @@ enum rule_state stranger_changed(struct watch *r, const struct view *v, char *sa
 	const struct s_deep *d = &r->stranger->change;
 
 	(void)v;
+	if (d->changed < 0 && r->stranger->at_rest)
+		return stranger_say(RULE_MISSING, say, n, "the rate of the first group was 0 at every update that was looked at: nothing was to change");
 	if (d->changed < 0)
 		return stranger_say(RULE_MISSING, say, n, "not reported: changed");
 	if (d->changed == 0 && d->unchanged != 0)

@@ -57,6 +57,8 @@ struct s_steps {
 	int64_t zero_row;
 	struct happened uneven;         /* passes with unequal targets, weighted alike; amount in percent */
 	struct happened uneven_short;   /* because an epoch's last batch is short */
+	double strayed, by_chance;      /* squares of what the passes' targets are off their mean, and what a random mask gives */
+	int64_t freedom;                /* passes in it less their means; 0: how much is masked was not told */
 	bool passes_uncounted;          /* several passes, and their targets not told */
 	bool added;                     /* means of passes are added up */
 	struct happened rescaled;       /* passes that should be divided by the same were by one number and its double */
@@ -164,7 +166,8 @@ struct stranger_watch {
 	struct s_optimizer optimizer;
 	struct s_steps steps;
 	struct s_deep gradient, change;
-	int64_t frozen_changed_update, zero_changed, zero_update, declared_update;
+	bool at_rest;               /* at an update that was looked at the rate was 0 */
+	int64_t zero_changed, zero_update, declared_update;
 	double changed_share, share_lr;
 	int64_t share_update;
 	int64_t first_count, first_count_update, last_count, last_count_update; /* the optimizer's own; -1 not told */

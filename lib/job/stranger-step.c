@@ -191,6 +191,23 @@ static bool weighted_alike(const struct stranger_watch *s, const struct divisors
 	return d->most == 1 || d->most == (double)passes || d->most == (double)s->accum || d->most == (double)stranger_usual(&s->steps);
 }
 
+/* A mask drawn at random lets each of `size` targets through with the same chance. */
+static void see_stray(struct s_steps *t, const struct view *v, int64_t passes)
+{
+	int64_t x, ignored, supervised;
+	double mean, size, share;
+
+	if (!rule_int(v, F(ignored), &ignored) || !rule_int(v, F(supervised), &supervised) || supervised < 1 || ignored < 0)
+		return;
+	mean = (double)supervised / (double)passes;
+	size = (double)(supervised + ignored) / (double)passes;
+	share = mean / size;
+	for (int i = 0; view_item_int(v, F(pass_supervised), i, &x); i++)
+		t->strayed += ((double)x - mean) * ((double)x - mean);
+	t->by_chance += (double)(passes - 1) * size * share * (1 - share);
+	t->freedom += passes - 1;
+}
+
 static void see_means(struct stranger_watch *s, const struct view *v, int64_t passes, int64_t update)
 {
 	struct s_steps *t = &s->steps;
@@ -209,6 +226,7 @@ static void see_means(struct stranger_watch *s, const struct view *v, int64_t pa
 	if (!told || !weighted_alike(s, &by, passes))
 		return;
 	t->uneven.told++;
+	see_stray(t, v, passes);
 	if (d.full_most > 0 && d.full_least < d.full_most)
 		happened_see(&t->uneven, update, 100 - 100 * d.full_least / d.full_most);
 	else if (!d.even_rows && d.least < d.most)

@@ -169,8 +169,10 @@ static void see_update(struct stranger_watch *s, const struct view *v)
 	double lr = stranger_num(v, F(lr), NAN), share;
 
 	see_backward(s, v);
-	if (lr == 0)
-		return; /* nothing is meant to change */
+	if (lr == 0) {
+		s->at_rest = true; /* nothing is meant to change */
+		return;
+	}
 	if (rule_int(v, F(changed), &x)) {
 		see_deep(&s->change, v);
 		s->change.changed = x;

@@ -47,6 +47,7 @@ static const struct one faults[] = {
 	{ CHANGE("pass", "\"batches\":16", "\"batches\":17"), "backward", "fail", "the last 1 batches of a pass over the data, which do not fill an update of 2, are left out (first at update 8)" },
 	{ { { "step", "\"divisor\":2", "\"divisor\":0.002,\"pass_divisors\":[0.002,0.002]" }, { "step:6", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,16]" } }, "backward", "fail", "passes of unequal targets are weighted alike" },
 	{ CHANGE("step", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,16]"), "backward", "fail", "passes of unequal targets are weighted alike" },
+	{ CHANGE("step", "\"pass_supervised\":[64,64],\"supervised\":128", "\"pass_supervised\":[60,30],\"supervised\":90,\"ignored\":38"), "backward", "fail", "passes of unequal targets are weighted alike" },
 	{ CHANGE("step:6", "\"pass_supervised\":[64,64],\"supervised\":128", "\"pass_supervised\":[30,64],\"supervised\":94"), "backward", "fail", "54 % below the most at update 6" },
 	/* update */
 	{ CHANGE("step:9", "\"update\":9", "\"update\":8"), "update", "fail", "update 8 comes after update 8" },
@@ -129,6 +130,7 @@ static const struct one harmless[] = {
 	{ CHANGE("pass:2", "\"batches\":16", "\"batches\":17"), "backward", "unproven", "1 batches of a pass over the training data were drawn and not trained on (until update 16)" },
 	{ { { "pass", NULL, NULL }, { "begin", NULL, NULL }, { "step:9", "\"passes\":2", "\"passes\":3" } }, "backward", "unproven", "1 updates sum more passes than the usual 2" },
 	{ CHANGE("step", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,60]"), "backward", "ok", "differ by at most 7 %" },
+	{ CHANGE("step", "\"pass_supervised\":[64,64],\"supervised\":128", "\"pass_supervised\":[12,7],\"supervised\":19,\"ignored\":109"), "backward", "ok", "differ as a random mask makes them" },
 	{ TWO("step:8", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,16]", "step:8", "\"pass_rows\":[4,4]", "\"pass_rows\":[4,1]"), "backward", "ok", "1 updates have a shorter last one" },
 	{ TWO("step", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,16]", "step", "\"reduction\":\"mean\"", "\"reduction\":\"sum\""), "backward", "ok", NULL },
 	{ TWO("step", "\"pass_supervised\":[64,64]", "\"pass_supervised\":[64,16]", "step", "\"divisor\":2", "\"divisor\":5"), "backward", "ok", NULL },
@@ -181,6 +183,7 @@ static const struct one silent[] = {
 	{ CHANGE("step", "\"left_over\":0,", ""), "backward", "unproven", "not reported: left_over" },
 	{ CHANGE("step:5", "\"pass_supervised\":[64,64],", ""), "backward", "unproven", "not reported: pass_supervised" },
 	{ CHANGE("update", "\"changed\":28,", ""), "update", "unproven", "not reported: changed" },
+	{ CHANGE("update", "\"lr\":0.001", "\"lr\":0"), "update", "unproven", "nothing was to change" },
 	{ CHANGE("optimizer", NULL, NULL), "update", "unproven", "not reported: what the optimizer holds" },
 	{ CHANGE("step", "\"lr\":0.001,", ""), "update", "unproven", "not reported: lr" },
 	{ TWO("model", "float32", "bfloat16", "update", "\"changed_share\":0.9,", ""), "update", "unproven", "not reported: changed_share" },
