@@ -98,6 +98,7 @@ USES_ALLOC := $(patsubst t/unit/%.c,%,$(shell grep -l '^.include "alloc.h"' t/un
 $(foreach t,$(USES_ALLOC),$(eval LINK_$(t) += $(WRAPS)))
 
 LINK_ledger_faults = $(foreach f,write fdatasync fsync ftruncate link,-Wl,--wrap=$(f))
+LINK_command_cause = -Wl,--wrap=host_oom_kills
 LINK_checkpoint_faults = $(foreach f,write fsync rename,-Wl,--wrap=$(f))
 
 $(BUILD)/t/%: $(BUILD)/t/unit/%.o $(BUILD)/libpilot.a

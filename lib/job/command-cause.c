@@ -21,7 +21,8 @@ static const char *const device_words[] = { "CUDA out of memory", "CUDA error: o
 	"OutOfMemoryError: CUDA", "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "CUBLAS_STATUS_ALLOC_FAILED",
 	"CUDNN_STATUS_ALLOC_FAILED", "RESOURCE_EXHAUSTED", "ResourceExhaustedError", NULL };
 static const char *const host_words[] = { "can't allocate memory", "Cannot allocate memory", "std::bad_alloc", "MemoryError",
-	"not enough memory: you tried to allocate", "Unable to allocate", "failed to map segment from shared object", "memory allocation of", NULL };
+	"not enough memory: you tried to allocate", "Unable to allocate", "failed to map segment from shared object", "memory allocation of", "OutOfMemoryError",
+	"out of shared memory", NULL };
 static const char *const host_says[] = { "out of memory", "Out of memory", "out of Memory", "OUT OF MEMORY", NULL };
 static const char *const capped_words[] = { "Thread creation failed", "can't start new thread", "Resource temporarily unavailable",
 	"unable to create thread", "pthread_create", "libgomp: Thread", NULL };
@@ -160,6 +161,8 @@ static bool as_asked(struct command *c)
 			settle(c, "stopped", 0, "asked", "signal %d (%s)%s", stop_wanted(), strsignal(stop_wanted()), c->killed ? "; it did not end by itself and was killed" : "");
 		return true;
 	case ASKED_DEADLINE:
+		if (c->cap.address_bytes > 0 && out_of_memory(c)) /* some frameworks say so, and then wait for ever */
+			return true;
 		settle(c, "error", EX_TEMPFAIL, "deadline", "no line, no output and no file written for %g s, after update %lld", c->deadline, updates);
 		return true;
 	default:
