@@ -403,6 +403,7 @@ except MemoryError as e: raise RuntimeError("the step failed") from e'
 		'[["MY_AUTH","OTHER=shown"],["sh","quiet.sh","--api-key={secret}","{secret}","--pad_token=pad","--url={secret}","--hub_token","{secret}","--tokens=12","--text_key=words"],"X_TOKEN={secret} python --password={secret} --n {updates}"]'
 	# A command line that was read from a record cannot run without them by mistake.
 	run -64 train-step -- sh quiet.sh '--api-key={secret}'
+	is "$output" "~ a secret was left out of the record"
 }
 
 @test "an environment of any size makes a record" {

@@ -91,6 +91,8 @@ static int placeholder(struct words *v, const char *s, bool quoted, const char *
 
 	if (s[n] != '}')
 		return why_set(w, EX_USAGE, "%.300s: \"{%.*s\" is not closed (a brace itself is written twice: {{)", what, n > 60 ? 60 : (int)n, s);
+	if (p == WORDS && n == 6 && !memcmp(s, "secret", 6))
+		return why_set(w, EX_USAGE, "%.300s: what looked like a secret was left out of the record: name the command again, with it", what);
 	if (p == WORDS)
 		return why_set(w, EX_USAGE, "%.300s: {%.*s}: no such placeholder (there are micro_batch, accum, updates, length, seed, save_dir, resume; a brace itself is written twice: {{)",
 			what, n > 60 ? 60 : (int)n, s);
