@@ -19,7 +19,10 @@ enum {
 struct update_fact {
 	int64_t update, rows, supervised;
 	double lr, loss, gradient_norm;
-	char batch_digest[DIGEST_SIZE], weights_digest[DIGEST_SIZE]; /* the second by a command's adapter alone */
+	char batch_digest[DIGEST_SIZE];
+	/* A command's, in an arm alone. */
+	double divisor, scale;
+	char weights_digest[DIGEST_SIZE];
 };
 
 /* What a save holds, or a load put back. */

@@ -69,7 +69,7 @@ static void read_step(struct update_fact *u, const struct view *v)
 {
 	bool skipped;
 
-	*u = (struct update_fact){ .rows = -1, .supervised = -1, .lr = NAN, .loss = NAN, .gradient_norm = NAN };
+	*u = (struct update_fact){ .rows = -1, .supervised = -1, .lr = NAN, .loss = NAN, .gradient_norm = NAN, .divisor = NAN, .scale = NAN };
 	view_int(v, F_step_update, &u->update);
 	view_int(v, F_step_rows, &u->rows);
 	view_int(v, F_step_supervised, &u->supervised);
@@ -77,6 +77,8 @@ static void read_step(struct update_fact *u, const struct view *v)
 	view_num(v, F_step_loss, &u->loss);
 	view_num(v, F_step_gradient_norm, &u->gradient_norm);
 	view_copy(v, F_step_batch_digest, u->batch_digest, sizeof u->batch_digest);
+	view_num(v, F_step_divisor, &u->divisor);
+	view_num(v, F_step_scale, &u->scale);
 	view_copy(v, F_step_weights_digest, u->weights_digest, sizeof u->weights_digest);
 	if (view_bool(v, F_step_skipped, &skipped) && skipped)
 		u->update = -1; /* no update: it compares with none */

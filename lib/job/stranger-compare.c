@@ -266,6 +266,23 @@ static void see_rates(const struct again_replay *x, const struct state_fact *sto
 		o->piece[P_RATE] = CAME_BACK;
 }
 
+/* A scale of the script's own, of which no state tells, is in what its loss is divided by. */
+static void see_scales(const struct again_replay *x, const struct arm *b, int64_t from, struct back *o)
+{
+	char a[32], c[32];
+
+	for (int64_t i = 1; i <= b->steps; i++) {
+		const struct update_fact *p = arm_step(&x->a, from + i), *q = arm_step(b, i);
+
+		if (!p || !q || strcmp(p->batch_digest, q->batch_digest) || o->piece[P_SCALE] == CAME_NOT)
+			continue;
+		if (!same(p->scale, q->scale) && !*x->unrepeated)
+			lost(o, P_SCALE, "%s at update %lld where the run that went on had %s", text_of(q->scale, c), (long long)(from + i), text_of(p->scale, a));
+		else if (!same(p->divisor, q->divisor) && !isnan(p->divisor) && !isnan(q->divisor) && same(p->loss, q->loss))
+			lost(o, P_SCALE, "update %lld divides the loss by %s where the run that went on divided it by %s", (long long)(from + i), brief(q->divisor, c), brief(p->divisor, a));
+	}
+}
+
 static void see_losses(const struct again_replay *x, const struct arm *b, int64_t from, struct back *o)
 {
 	char a[32], c[32];
@@ -333,6 +350,7 @@ void compare_resumed(const struct again_replay *x, const struct state_fact *stop
 	}
 	see_batches(x, b, from, o);
 	see_rates(x, stop, b, from, o);
+	see_scales(x, b, from, o);
 	see_losses(x, b, from, o);
 	see_blindly(x, b, from, o);
 	if (!x->same_batches && *stop->batch && !strcmp(stop->batch, b->start.batch))
