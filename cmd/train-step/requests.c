@@ -78,6 +78,12 @@ static int read_command(const struct view *v, const struct stranger *stranger, s
 	return 0;
 }
 
+static int run_command(struct command_run run, const struct config *c, struct out *o, struct outcome *result, struct why *w)
+{
+	run.config = c;
+	return command_run(&run, o, result, w);
+}
+
 /* The run, or -code if it cannot become one. */
 static int try_request(const struct view *v, struct said *said, struct command_run *run, const struct stranger *stranger, struct out *o, struct outcome *result, struct why *w)
 {
@@ -91,9 +97,8 @@ static int try_request(const struct view *v, struct said *said, struct command_r
 		return rc;
 	if (config_init(&c) != 0)
 		return why_set(w, EX_OSERR, "request: settings: no memory");
-	run->config = &c;
 	if ((rc = config_from_view(&c, v, w)) == 0)
-		rc = stranger ? command_run(run, o, result, w) : trainer_run(&c, run->names, NULL, o, result, w);
+		rc = stranger ? run_command(*run, &c, o, result, w) : trainer_run(&c, run->names, NULL, o, result, w);
 	config_free(&c);
 	return rc;
 }
