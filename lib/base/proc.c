@@ -197,6 +197,54 @@ int proc_start(struct proc *p, char *const argv[], int pipes, struct why *w)
 	return proc_start_as(p, argv, pipes, &(struct proc_how){ 0 }, w);
 }
 
+/* ---- a child without another program ---- */
+
+static void run_body(int (*body)(void *ctx, int out), void *ctx, const char *name, int out, pid_t parent) __attribute__((noreturn));
+static void run_body(int (*body)(void *ctx, int out), void *ctx, const char *name, int out, pid_t parent)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, name);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(out, 3) < 0)
+		_exit(127);
+	reset_signals();
+	if (syscall(SYS_close_range, 4u, ~0u, 0u) < 0)
+		for (int i = 4; i < 4096; i++)
+			close(i);
+	_exit(body(ctx, 3));
+}
+
+int proc_fork(struct proc *p, int (*body)(void *ctx, int out), void *ctx, const char *name, struct why *w)
+{
+	int fd[2] = { -1, -1 }, r = 0;
+	sigset_t all, old;
+	pid_t parent = getpid();
+
+	*p = (struct proc){ .in = -1, .out = -1, .err = -1 };
+	if (high_pipe(fd) < 0) {
+		r = why_errno(w, EX_OSERR, "starting: %.100s", name);
+		close_pipe(fd);
+		return r;
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	p->pid = fork();
+	if (p->pid == 0)
+		run_body(body, ctx, name, fd[1], parent);
+	if (p->pid < 0)
+		r = why_errno(w, EX_OSERR, "starting: %.100s", name);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	p->out = r == 0 ? fd[0] : -1;
+	if (r == 0)
+		fd[0] = -1;
+	else
+		p->pid = 0;
+	close_pipe(fd);
+	return r;
+}
+
 /* ---- ending ---- */
 
 void proc_signal(const struct proc *p, int sig)

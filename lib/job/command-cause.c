@@ -160,6 +160,9 @@ static bool as_asked(struct command *c)
 		else
 			settle(c, "stopped", 0, "asked", "signal %d (%s)%s", stop_wanted(), strsignal(stop_wanted()), c->killed ? "; it did not end by itself and was killed" : "");
 		return true;
+	case ASKED_STUCK:
+		settle(c, "oom", EX_NO, "host-memory", "%s", c->stuck);
+		return true;
 	case ASKED_DEADLINE:
 		if (c->cap.address_bytes > 0 && out_of_memory(c)) /* some frameworks say so, and then wait for ever */
 			return true;

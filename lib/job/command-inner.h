@@ -91,7 +91,7 @@ void totals_fields(const struct totals *t, struct rec *end);
 
 /* ---- one run ---- */
 
-enum asked { ASKED_NOTHING, ASKED_UPDATES, ASKED_SIGNAL, ASKED_DEADLINE, ASKED_LOST };
+enum asked { ASKED_NOTHING, ASKED_UPDATES, ASKED_SIGNAL, ASKED_DEADLINE, ASKED_STUCK, ASKED_LOST };
 
 struct command {
 	const struct command_run *how;
@@ -134,6 +134,7 @@ struct command {
 	double began, started, heard;
 	enum asked asked;
 	double kill_at;
+	char stuck[200];   /* how it asked for memory in vain */
 	bool killed;       /* it went on for the whole grace */
 	bool ended;
 	int wait_status;   /* as waitpid's */

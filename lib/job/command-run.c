@@ -218,7 +218,7 @@ static int prepare(struct command *c)
 	if ((r = folders(c)) || (r = record_pipe(c)))
 		return r;
 	command_read_init(c);
-	if ((r = cap_set(&c->cap, s->memory_bytes, s->device, *c->adapter != '\0', c->why)))
+	if ((r = cap_set(&c->cap, s->memory_bytes, s->device, *c->adapter != '\0', c->env, c->why)))
 		return r;
 	return command_env(c, c->why);
 }
@@ -238,6 +238,7 @@ static int start(struct command *c)
 	if ((r = proc_start_as(&c->proc, c->argv, PROC_OUT, &how, c->why)))
 		return r;
 	guard_group(&c->guard, c->proc.pid);
+	tree_limit(c->tree, c->cap.address_bytes);
 	tree_watch(c->tree, c->proc.pid);
 	c->watched = true;
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->proc.pid, 0);
@@ -270,7 +271,11 @@ static void look_at_the_clock(struct command *c)
 		else
 			command_ask(c, ASKED_DEADLINE, SIGTERM);
 	}
-	if (c->asked != ASKED_NOTHING && now > c->kill_at && !c->killed) {
+	if (c->asked == ASKED_NOTHING && tree_stuck(c->tree, c->stuck)) {
+		command_ask(c, ASKED_STUCK, SIGTERM);
+		c->kill_at = now; /* it does not hear us */
+	}
+	if (c->asked != ASKED_NOTHING && now >= c->kill_at && !c->killed) {
 		c->killed = true;
 		tree_signal(c->tree, SIGKILL);
 	}

@@ -24,6 +24,13 @@ void tree_signal(struct tree *t, int sig);
  * through the folders: ask only where everything else is quiet. */
 double tree_quiet(struct tree *t);
 
+/* Each process of the tree is held to so much address space (RLIMIT_AS); 0: it is not. For tree_stuck. */
+void tree_limit(struct tree *t, int64_t address_bytes);
+/* Some libraries ask for memory again and again when there is none (OpenBLAS before 0.3.22). True if a process has
+ * done so for 10 s: less than 160 MiB below the limit, busy, much of it in the kernel, and neither its memory nor what
+ * it reads, writes and waits for has changed. words says it. */
+bool tree_stuck(struct tree *t, char words[200]);
+
 struct tree_facts {
 	double cpu_seconds;      /* of all processes, user and system; what was killed and never waited for as last seen */
 	int processes;           /* most at one time */

@@ -26,17 +26,39 @@ static void rid(const char *folder)
 	struct proc p;
 
 	if (proc_start(&p, (char *[]){ "rm", "-rf", (char *)(uintptr_t)folder, NULL }, 0, NULL) == 0)
-		proc_end(&p, 10);
+		proc_wait(&p, 30, NULL);
 }
 
-/* Watches the script in a new folder; its stdout, cut at size. The folder is left in `folder`. */
-static void watch(const char *script, char folder[64], bool whole, char *out, size_t size, struct tree_facts *f)
+static int lines_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void make_file(const char *folder, const char *name)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	f = fopen(path, "w");
+	if (f)
+		fclose(f);
+}
+
+/* Watches the script in a new folder; its stdout, cut at size. The folder is left in `folder`; the file `stop`
+ * appears there when all the lines that are wanted have come. */
+static void watch(const char *script, int wanted, char folder[64], bool whole, char *out, size_t size, struct tree_facts *f)
 {
 	struct why w = { 0 };
 	struct tree *t = NULL;
 	struct proc p;
 	char line[6000];
 	ssize_t n = 0, k;
+	double said = 0;
 
 	snprintf(folder, 64, "/tmp/tree.XXXXXX");
 	if (!mkdtemp(folder) || tree_new(&t, folder, "saves", &w) < 0) {
@@ -55,6 +77,11 @@ static void watch(const char *script, char folder[64], bool whole, char *out, si
 		tree_look(t);
 		k = read(p.out, out + n, size - 1 - (size_t)n);
 		n += k > 0 ? k : 0;
+		out[n] = '\0';
+		if (!said && lines_of(out) == wanted)
+			said = clock_seconds();
+		if (said && clock_seconds() > said + 1.2) /* some looks later */
+			make_file(folder, "stop");
 	}
 	k = read(p.out, out + n, size - 1 - (size_t)n);
 	n += k > 0 ? k : 0;
@@ -71,7 +98,7 @@ static void resident(bool whole)
 	int64_t sum = 0;
 
 	snprintf(script, sizeof script, "%s hold 40 & %s hold 80 & %s hold 20 & wait", self, self, self);
-	watch(script, folder, whole, out, sizeof out, &f);
+	watch(script, 3, folder, whole, out, sizeof out, &f);
 	for (int i = 0; i < 3; i++)
 		sum += strtoll(p, &p, 10);
 	ok(sum > 140 << 20 && sum < 200 << 20, "three processes hold %lld bytes together, they say", (long long)sum);
@@ -90,9 +117,11 @@ static void short_peak(void)
 	char folder[64], out[4096], script[1000];
 
 	snprintf(script, sizeof script, "exec %s flash 200", self);
-	watch(script, folder, false, out, sizeof out, &f);
+	watch(script, -1, folder, false, out, sizeof out, &f);
 	ok(f.resident_peak > 200 << 20 && f.resident_peak < 220 << 20, "a peak that was over at the next look: %lld", (long long)f.resident_peak);
-	watch("exec true", folder, false, out, sizeof out, &f);
+	tree_facts_free(&f);
+	rid(folder);
+	watch("exec true", -1, folder, false, out, sizeof out, &f);
 	ok(f.resident_peak < 100 << 20, "the next command does not inherit it: %lld", (long long)f.resident_peak);
 	tree_facts_free(&f);
 	rid(folder);
@@ -103,8 +132,8 @@ static void cpu(bool whole)
 	struct tree_facts f;
 	char folder[64], out[4096], script[1000];
 
-	snprintf(script, sizeof script, "%s burn 0.4; (setsid %s burn 0.4 &); sleep 1.5", self, self);
-	watch(script, folder, whole, out, sizeof out, &f);
+	snprintf(script, sizeof script, "%s burn 0.4; (setsid sh -c '%s burn 0.4; >done' &); until [ -e done ]; do sleep 0.1; done; sleep 0.1", self, self);
+	watch(script, -1, folder, whole, out, sizeof out, &f);
 	ok(f.cpu_seconds >= 0.79 && f.cpu_seconds < 1, "one child that was waited for and one that escaped: %g seconds", f.cpu_seconds);
 	tree_facts_free(&f);
 	rid(folder);
@@ -116,7 +145,7 @@ static void escapes(bool whole)
 	char folder[64], out[4096];
 	pid_t pid;
 
-	watch("(setsid sh -c 'echo $$; exec sleep 100' &) ; sleep 0.4", folder, whole, out, sizeof out, &f);
+	watch("(setsid sh -c 'echo $$; exec sleep 100' &) ; sleep 0.4", -1, folder, whole, out, sizeof out, &f);
 	pid = (pid_t)atoi(out);
 	ok(pid > 0, "a double fork and a session of its own: %d", (int)pid);
 	is_int(f.escaped, 1, "it was counted");
@@ -135,7 +164,7 @@ static void others(bool whole)
 
 	if (proc_start(&mine, sh("sleep 100"), 0, NULL) < 0)
 		return;
-	watch("exec sleep 0.5", folder, whole, out, sizeof out, &f);
+	watch("exec sleep 1.2", -1, folder, whole, out, sizeof out, &f);
 	is_int(f.processes, 1, "another child of ours is not counted");
 	is_int(kill(mine.pid, 0), 0, "nor killed");
 	proc_end(&mine, 0);
@@ -149,7 +178,7 @@ static void files(void)
 	char folder[64], out[4096];
 
 	watch("mkdir -p a/b .git saves __pycache__; echo 12345 >a/b/new; echo x >.git/hidden; echo 123 >saves/last; ln -s a/b/new link; echo >__pycache__/p;"
-	      "echo 1 >.dot; ln -s / root", folder, false, out, sizeof out, &f);
+	      "echo 1 >.dot; ln -s / root", -1, folder, false, out, sizeof out, &f);
 	is_int(f.files, 3, "three files");
 	is_int(f.bytes, 6 + 4 + 2, "of so many bytes");
 	ok(f.file_count == 3 && !strcmp(f.file[0], ".dot") && !strcmp(f.file[1], "a/b/new") && !strcmp(f.file[2], "saves/last"), "their names");
@@ -177,12 +206,12 @@ static int part(const char *what, double amount)
 		((volatile char *)p)[i] = 1;
 	if (!strcmp(what, "flash")) {
 		free(p);
-		usleep(300000);
+		usleep(700000);
 		return 0;
 	}
 	printf("%lld\n", (long long)host_rss());
 	fflush(stdout);
-	while (clock_seconds() < begin + 1.5)
+	while (access("stop", F_OK) < 0 && clock_seconds() < begin + 30)
 		usleep(10000);
 	free(p);
 	return 0;
