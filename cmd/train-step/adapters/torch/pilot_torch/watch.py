@@ -419,7 +419,7 @@ class Watch:
         for number in list(self.data):
             self.tell_loader(number)
         error = getattr(sys, 'last_value', None)
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not type(error).__module__.startswith('torch.distributed'):    # a launcher's
             self.failed(self.phase, error)
         if not self.update and self.backwards + self.forwards:
             self.blind('no step of an optimizer was seen, of %d forward and %d backward passes' % (
