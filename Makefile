@@ -108,10 +108,17 @@ $(BUILD)/t/unit/%.o: t/unit/%.c
 	$(COMPILE)
 
 # A trainer that only plays one, and a probe-batch whose host does; never installed.
-FAKES   := $(BUILD)/fake/train-step $(BUILD)/fake/probe-batch
+FAKES   := $(BUILD)/fake/train-step $(BUILD)/fake/probe-batch $(foreach l,cuda/libcuda nvml/libnvidia-ml nvml-old/libnvidia-ml,$(BUILD)/fake/$(l).so.1)
 $(BUILD)/fake/train-step: $(BUILD)/t/fake/train-step.o $(BUILD)/libpilot.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LIBS)
+# Drivers that only play one, for LD_LIBRARY_PATH.
+$(BUILD)/fake/cuda/%.so.1 $(BUILD)/fake/nvml/%.so.1: t/fake/%.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CFLAGS) -shared -fPIC -o $@ $<
+$(BUILD)/fake/nvml-old/%.so.1: t/fake/%.c
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CFLAGS) -DOLD -shared -fPIC -o $@ $<
 $(BUILD)/fake/probe-batch: $(patsubst %.c,$(BUILD)/%.o,$(wildcard cmd/probe-batch/*.c)) $(BUILD)/t/fake/host.o $(COMMON) $(BUILD)/libpilot.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SAN) -Wl,--wrap=host_available,--wrap=host_oom_kills $(WRAPS) -o $@ $^ $(LIBS)

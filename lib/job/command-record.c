@@ -288,6 +288,8 @@ static void watched_fields(struct command *c)
 	rec_int(r, F_end_processes, f->processes);
 	rec_int(r, F_end_resident_peak_bytes, f->resident_peak);
 	rec_int(r, F_end_address_peak_bytes, f->address_peak);
+	if (f->device_peak >= 0 && c->totals.used_peak < 0)
+		rec_int(r, F_end_device_used_peak_bytes, f->device_peak);
 	if (f->device_all_peak >= 0)
 		rec_int(r, F_end_device_all_peak_bytes, f->device_all_peak);
 	rec_int(r, F_end_files_written, f->files);

@@ -2,6 +2,7 @@
  * ended wherever they escaped to. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -201,6 +202,13 @@ static int part(const char *what, double amount)
 		while ((double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6 < amount);
 		return 0;
 	}
+	if (!strcmp(what, "spin")) /* near its limit, and computing: never stuck */
+		for (volatile double x = 0;; x += 1)
+			;
+	if (!strcmp(what, "starve")) /* as OpenBLAS before 0.3.22 */
+		for (;;)
+			if (mmap(NULL, (size_t)amount << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+				return 1;
 	p = malloc((size_t)amount << 20);
 	for (size_t i = 0; p && i < (size_t)amount << 20; i += 4096)
 		((volatile char *)p)[i] = 1;
