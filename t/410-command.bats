@@ -638,3 +638,42 @@ $PWD b=5 c= e=basic n="
 		grep -E '^\.It Li ' "$page" | grep -qw "$k" || { echo "$k is not on the page"; return 1; }
 	done
 }
+
+@test "a signal goes to the process that says it trains, and to no other; one that lies about it moves nobody else" {
+	cat >wrap.sh <<-'EOS'
+		sh -c 'trap "echo helper >>hit; exit 1" TERM; touch ready1; while :; do sleep 0.05; done' &
+		sh trainer.sh
+		echo "wrapper goes on" >>hit
+	EOS
+	cat >trainer.sh <<-'EOS'
+		trap 'echo trainer >>hit; echo "{\"kind\":\"step\",\"update\":7}" >&"$PILOT_RECORD_FD"; exit 0' TERM
+		echo "{\"kind\":\"trainer\",\"name\":\"mine\",\"process\":$$}" >&"$PILOT_RECORD_FD"
+		touch ready2
+		while :; do sleep 0.05; done
+	EOS
+	train-step -j --no-adapter -- sh wrap.sh >out.jsonl 2>/dev/null &
+	pid=$!
+	eventually 10 test -e ready1 -a -e ready2
+	eventually 10 grep -q '"kind":"trainer"' out.jsonl
+	kill $pid
+	wait $pid || is $? 143
+	is "$(cat hit)" "trainer
+wrapper goes on"
+	is "$(jq -c 'select(.kind == "end") | [.status, .exit_status, .updates]' out.jsonl)" '["stopped",0,7]'
+	# A stranger's process is not touched, and the group gets the signal as before.
+	sleep 300 &
+	other=$!
+	cat >liar.sh <<-EOS
+		trap 'echo group >>hit2; exit 0' TERM
+		echo "{\"kind\":\"trainer\",\"name\":\"mine\",\"process\":$other}" >&"\$PILOT_RECORD_FD"
+		while :; do sleep 0.05; done
+	EOS
+	train-step -j --no-adapter -- sh liar.sh >out.jsonl 2>/dev/null &
+	pid=$!
+	eventually 10 grep -q '"kind":"trainer"' out.jsonl
+	kill $pid
+	wait $pid || is $? 143
+	is "$(cat hit2)" group
+	kill -0 $other
+	kill $other
+}

@@ -93,6 +93,8 @@ void totals_fields(const struct totals *t, struct rec *end);
 
 enum asked { ASKED_NOTHING, ASKED_UPDATES, ASKED_SIGNAL, ASKED_DEADLINE, ASKED_STUCK, ASKED_LOST };
 
+enum { SPEAKERS = 64 };
+
 struct command {
 	const struct command_run *how;
 	struct out *out;
@@ -131,6 +133,9 @@ struct command {
 	double evaluated, evaluated_before; /* when: the last one, and the one before those that came with it */
 	int lost;       /* the code of records that could not be written; 0 */
 
+	pid_t speaker[SPEAKERS]; /* processes that say they train */
+	int speakers;
+
 	double began, started, heard;
 	enum asked asked;
 	double kill_at;
@@ -147,6 +152,10 @@ struct command {
 int command_send(struct command *c) MUST_USE; /* ends c->rec and writes it; a broken pipe asks to stop and is 0 */
 void command_say(const struct command *c, const char *fmt, ...) PRINTF(2, 3);
 void command_ask(struct command *c, enum asked why, int sig); /* to end; once, then a grace */
+
+/* command-signal.c: a request to end goes to those that train, where they are known */
+void command_speaker(struct command *c, const struct view *trainer);
+void command_signal(const struct command *c, int sig);
 
 /* command-env.c: c->envp; and a list of NAME=VALUE for a record */
 int command_env(struct command *c, struct why *w) MUST_USE;

@@ -152,8 +152,13 @@ int command_line(const char *line, size_t n, const struct line_adds *a, struct b
 		told_digest = false;
 		r = 0;
 	}
-	if (r)
+	if (r) {
+		struct why alone;
+
+		if (r == -EX_DATAERR && json_read(line, n, raw, &alone) == -EX_DATAERR)
+			*w = alone; /* a place in the line as it came */
 		return r;
+	}
 	if (!may_say(v->kind))
 		return why_set(w, EX_DATAERR, "kind %s: not one that a command may write", v->kind == KIND_UNKNOWN ? "unknown" : kind_name(v->kind));
 	if (v->kind == KIND_step)

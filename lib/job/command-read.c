@@ -24,6 +24,8 @@ static void account(struct command *c, const struct view *v)
 	int64_t update = 0, rank = 0;
 
 	totals_see(&c->totals, v);
+	if (v->kind == KIND_trainer)
+		command_speaker(c, v);
 	if (v->kind != KIND_step)
 		return;
 	view_int(v, F_step_rank, &rank);

@@ -54,8 +54,7 @@ void command_ask(struct command *c, enum asked why, int sig)
 	if (c->asked == ASKED_NOTHING)
 		c->kill_at = clock_seconds() + grace;
 	c->asked = why;
-	if (c->proc.pid > 0)
-		proc_signal(&c->proc, sig);
+	command_signal(c, sig);
 }
 
 /* ---- what is known before ---- */
