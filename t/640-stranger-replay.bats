@@ -309,44 +309,12 @@ tried() {
 	is "$(grep -c '^ok' <<<"$resume")" 2
 }
 
-# ---- PyTorch, through the adapter ----
-
-# torched SED...: the script in PyTorch with lines broken, run, and judged.
-torched() {
-	cp "$PILOT_ROOT/t/py/resumes_torch.py" train.py
-	[[ $# == 0 ]] || broken "$@"
-	runs -n 16 --resume-with "$PYTHON train.py --resume" -- "$PYTHON" train.py
-	judged --allow-exec
-}
+# PyTorch, through the adapter; faults in its scripts: 655-stranger-resume.bats.
 
 @test "PyTorch: a script that resumes, with torch's, numpy's and python's random state" {
 	requires torch numpy
-	torched
+	cp "$PILOT_ROOT/t/py/resumes_torch.py" train.py
+	runs -n 16 --resume-with "$PYTHON train.py --resume" -- "$PYTHON" train.py
+	judged --allow-exec
 	is "$judged $resume" "~ ^0 ok: resumed at update 14 in a new process \(--resume-with\): weights, optimizer, count, rate, data order, torch's random state, numpy's random state and python's random state came back; updates 15-30 bitwise equal to the run that went on; resumed once more at update 21; a start without the saved state differs"
-}
-
-@test "PyTorch: R1, the order of the data begins again" {
-	requires torch numpy
-	torched -e 's/step, order, at = c\["step"\], c\["order"\], c\["at"\]/step = c["step"]/' -e 's/np.random.set_state(c\["numpy"\]); //'
-	is "$judged $resume" "~ ^1 fail: data order: the batch of update 15 is the batch of update 1 \(7 of 7 repeated\); random state: numpy's did not come back; weights, optimizer, count, rate"
-}
-
-@test "PyTorch: R2, torch's random state is lost: dropout" {
-	requires torch numpy
-	torched -e 's/torch.set_rng_state(c\["torch"\]); //'
-	is "$judged $resume" "~ ^1 fail: random state: torch's did not come back: update 15 has loss .*; weights, optimizer, count, rate, data order, numpy's random state and python's random state came back"
-}
-
-@test "PyTorch: R5, the schedule ticks once more" {
-	requires torch numpy
-	torched -e 's/^    step, order, at/    sched.step()\n&/'
-	is "$judged $resume" "~ ^1 fail: rate: 0.00125 at update 15 where the run that went on had 0.0025: the schedule has counted 15 steps where it had counted 14"
-}
-
-@test "PyTorch: R6 and R11, the optimizer cold, and weights that are not the model's" {
-	requires torch numpy
-	torched -e 's/opt.load_state_dict(c\["opt"\]); //'
-	is "$judged $resume" "~ ^1 fail: optimizer: started empty; "
-	torched -e 's/model.load_state_dict(c\["model"\])/model.load_state_dict({"module." + k: v for k, v in c["model"].items()}, strict=False)/'
-	is "$judged $resume" "~ ^1 fail: weights: those of a fresh start \(of what was read, 0 tensors are the model's: nothing was loaded\); optimizer"
 }
