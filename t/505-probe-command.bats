@@ -95,6 +95,16 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 	is "$(of probe .budget_source)" "~ host memory available.*address space" "what the budget counts"
 }
 
+@test "a longer run that takes more from the start: the recommendation follows what it took" {
+	FAKE_CONFIRM=60000000 FAKE_T0=4000 FAKE_C=0 probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of trial 'select(.part == "confirm") | .micro_batch' | paste -sd' ')" "20 8" "twelve rows less: 60 MB"
+	is "$(of probe .recommended)" 8 "confirmed"
+	FAKE_CONFIRM=160000000 probe --memory 1000000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.recommended, .why' | paste -sd' ')" "~ ^1 .*not even micro-batch 1 leaves the headroom" "no headroom at all"
+}
+
 @test "nothing fits: what size 1 takes without the cap, and before its first pass, is named" {
 	probe --memory 802000000 -- trainer '{micro_batch}'
 	exits 1

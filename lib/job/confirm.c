@@ -1,5 +1,6 @@
 /* The size to recommend runs for longer, with its own accumulation, validation and saves, and then
  * goes on from its checkpoint in one more run. If that does not fit, a smaller one is taken. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,12 +92,31 @@ static void confirmed(struct probe *p, const struct trial *t)
 	}
 }
 
-/* 1 it is confirmed; 0 it is not, and a smaller one may be (`again`) or not. */
-static int confirm_one(struct probe *p, int64_t size, bool *again, struct why *w)
+/* How many bytes more than the headroom allows. */
+static double excess(const struct probe *p, const struct trial *t)
+{
+	return p->budget > 0 ? trial_bytes(t) - (1 - p->set->headroom) * p->budget : 0;
+}
+
+/* The size to try next: of a command, whose longer run may take more from the start, by what this one took too much. */
+static int64_t smaller(const struct probe *p, const struct trial *t)
+{
+	double fixed, per, rows = 0;
+	if (t->stranger && t->verdict != TRIAL_FITS) /* how much it lacked is unknown */
+		return t->size / 2;
+	if (t->stranger && search_line(&p->search, &fixed, &per))
+		rows = ceil(excess(p, t) / per);
+	if (rows > 0)
+		return rows < (double)t->size ? t->size - (int64_t)rows : 1;
+	return t->size > 16 ? t->size - t->size / 8 : t->size - 1;
+}
+
+/* 1 it is confirmed; 0 it is not, and `next` may be, if that is not 0. */
+static int confirm_one(struct probe *p, int64_t size, int64_t *next, struct why *w)
 {
 	struct trial t;
 	enum trial_verdict verdict;
-	*again = false;
+	*next = 0;
 	probe_tell(p, "micro-batch %lld: confirming it", (long long)size);
 	int r = p->set->stranger ? stranger_confirm_trial(p, &t, size, w) : confirm_trial(p, &t, size, w);
 	if (r < 0)
@@ -108,8 +128,11 @@ static int confirm_one(struct probe *p, int64_t size, bool *again, struct why *w
 		r = resume_one(p, &t, &verdict, w);
 	else if (r == 0 && verdict != TRIAL_FITS)
 		probe_warn(p, "micro-batch %lld was to be recommended, but its longer run ended otherwise: %s%s%s", (long long)size, trial_verdict_name(verdict), *t.why ? ": " : "", t.why);
-	bool tight = p->budget > 0 && trial_bytes(&t) > (1 - p->set->headroom) * p->budget && size > 1;
-	*again = size > 1 && (tight || verdict == TRIAL_OOM || verdict == TRIAL_HOST_OOM || verdict == TRIAL_SPILLED);
+	bool tight = excess(p, &t) > 0 && size > 1;
+	if (size > 1 && (tight || verdict == TRIAL_OOM || verdict == TRIAL_HOST_OOM || verdict == TRIAL_SPILLED))
+		*next = smaller(p, &t);
+	if (t.stranger && size == 1 && excess(p, &t) > 0)
+		probe_remark(p, "not even micro-batch 1 leaves the headroom");
 	if (r == 0 && verdict == TRIAL_FITS && !tight) {
 		confirmed(p, &t);
 		r = 1;
@@ -124,12 +147,10 @@ static int confirm_one(struct probe *p, int64_t size, bool *again, struct why *w
 int probe_confirm(struct probe *p, struct why *w)
 {
 	int64_t limit = conclude_limit(p);
-	bool again = true;
 	int r = 0;
-	for (int i = 0; i < CONFIRMATIONS && r == 0 && again && limit >= 1 && !stop_wanted(); i++) {
+	for (int i = 0; i < CONFIRMATIONS && r == 0 && limit >= 1 && !stop_wanted(); i++) {
 		int64_t size = speed_advise(limit, p->knee ? p->knee : p->knee_sure, p->set->effective, p->t0, p->c);
-		r = confirm_one(p, size, &again, w);
-		limit = size > 16 ? size - size / 8 : size - 1;
+		r = confirm_one(p, size, &limit, w);
 	}
 	return r < 0 ? r : 0;
 }

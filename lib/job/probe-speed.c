@@ -4,7 +4,7 @@
 
 #include "probe.h"
 
-enum { ROUNDS = 3 };
+enum { ROUNDS = 3, COMMAND_ROUNDS = 2 }; /* a command has been timed once by the search */
 static const double precise = 0.03; /* half of the 95 % interval over the median */
 
 static bool power_of_two(int64_t n)
@@ -74,7 +74,7 @@ static int speed_one(struct probe *p, int64_t size, int round, struct why *w)
 	int r = speed_trial(p, &t, size, w);
 	if (r < 0)
 		return r;
-	probe_tell(p, "micro-batch %lld: how fast is it? (round %d of %d)", (long long)size, round + 1, ROUNDS);
+	probe_tell(p, "micro-batch %lld: how fast is it? (round %d of %d)", (long long)size, round + 1, p->set->stranger ? COMMAND_ROUNDS : ROUNDS);
 	r = trial_run(p, &t, "trial", w);
 	if (r == 0 && t.verdict != TRIAL_STOPPED) {
 		struct timing *g = timing_of(p, size);
@@ -135,7 +135,7 @@ static int speed_rounds(struct probe *p, struct why *w)
 	int64_t size[PROBE_SIZES];
 	uint64_t seed = (uint64_t)clock_now().nanoseconds;
 	int r = 0;
-	for (int round = 0; round < ROUNDS && r == 0 && !stop_wanted(); round++) {
+	for (int round = 0; round < COMMAND_ROUNDS && r == 0 && !stop_wanted(); round++) {
 		int n = stranger_round(p, round, size);
 		for (int i = 0; i < n && r == 0 && !stop_wanted(); i++)
 			r = speed_one(p, size[rand_permute(seed, (uint64_t)round, n, i)], round, w);

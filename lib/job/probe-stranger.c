@@ -13,7 +13,7 @@
 
 enum { SEARCH_UPDATES = 4, SEARCH_MOST = 24, CONFIRM_UPDATES = 20, SPEED_MOST = 200 };
 static const double search_seconds = 0.3; /* of updates in a trial of the search: beside starting the program they cost nothing */
-static const double rounds = 3;
+static const double rounds = 2;
 static const double first_patience = 60; /* seconds, where nothing is known yet */
 
 /* ---- before anything runs ---- */

@@ -177,7 +177,7 @@ void trial_judge_stranger(struct trial *t)
 	memcpy(said, t->why, sizeof said);
 	if (!strcmp(t->status, "done"))
 		judge_done(t);
-	else if (!strcmp(t->status, "oom") && strstr(t->ended_by, "KILL")) /* the kernel's doing */
+	else if (!strcmp(t->status, "oom") && strstr(said, "the kernel killed it"))
 		trial_judge(t, TRIAL_HOST_OOM, "%.500s", said);
 	else if (!strcmp(t->status, "oom"))
 		t->verdict = TRIAL_OOM;

@@ -20,7 +20,7 @@
  * With a command behind "--" (which it does not run) it plays what train-step writes of one: no plan, bytes as
  * address space, FAKE_BASE of them at the start, FAKE_PASSES in an update, FAKE_VAL the updates between
  * validations (0: none), FAKE_REQUESTS a file that gets the requests, FAKE_CAPPED=1 the fault only under --memory;
- * the fault `rowless` leaves the rows out. */
+ * FAKE_CONFIRM bytes more in the confirmed run; the fault `rowless` leaves the rows out. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -94,6 +94,8 @@ static double needs(const struct fake *f)
 		bytes = (double)((int64_t)(bytes / 2097152) + 1) * 2097152;
 	if (!strcmp(shape, "jagged"))
 		bytes += 4 * per * jag(f->c.micro_batch);
+	if (f->command && !strcmp(f->role, "confirm"))
+		bytes += env_num("FAKE_CONFIRM", 0);
 	return bytes + f->leaked;
 }
 
