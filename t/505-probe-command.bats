@@ -184,3 +184,10 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 	probe --memory 900000000 --env 'ROWS={micro_batch}' -- trainer
 	exits 0 "the placeholder in --env"
 }
+
+@test "SYNOPSIS is what usage says" {
+	requires mandoc
+	mandoc -T ascii -O width=400 "$PILOT_ROOT/man/probe-batch.1" | plain | sed -n '/^SYNOPSIS/,/^DESCRIPTION/s/^     //p' | tr -s ' \n' ' ' >"$BATS_TEST_TMPDIR/synopsis"
+	"$BATS_FILE_TMPDIR/bin/probe-batch" --help | sed '/^$/,$d' | sed 's/^usage://' | tr -s ' \n' ' ' | sed 's/^ //' >"$BATS_TEST_TMPDIR/usage"
+	is "$(cat "$BATS_TEST_TMPDIR/synopsis")" "$(cat "$BATS_TEST_TMPDIR/usage")" "SYNOPSIS"
+}
