@@ -188,6 +188,29 @@ static int take_file(struct maker *m, const char *from, const char *to, const st
 
 static int fill(struct maker *m, const char *from, const char *to, int depth);
 
+/* Made by the run whose files are left out: by its birth, or where no file system says that its last change. */
+static bool is_new(const struct shadow_plan *p, const char *path)
+{
+	struct statx s;
+
+	if (!below_any(p->fresh, p->freshes, path) || statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_MTIME, &s) < 0)
+		return false;
+	return (s.stx_mask & STATX_BTIME ? s.stx_btime.tv_sec : s.stx_mtime.tv_sec) >= p->since;
+}
+
+/* A folder that is empty without the run's files, and is the run's, would look like a checkpoint with nothing in it. */
+static int take_folder(struct maker *m, const char *from, const char *to, int depth)
+{
+	int rc;
+
+	if (mkdir(to, 0777) < 0)
+		return no_room(m, to);
+	rc = fill(m, from, to, depth + 1);
+	if (!rc && is_new(m->plan, from))
+		(void)!rmdir(to); /* unless something is in it */
+	return rc;
+}
+
 static int take(struct maker *m, const char *dir, const char *name, const char *into, int depth)
 {
 	char from[4096], to[4096];
@@ -205,7 +228,7 @@ static int take(struct maker *m, const char *dir, const char *name, const char *
 	if (written && S_ISLNK(st.st_mode) && stat(from, &st) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode) && (written || !is_linked(m, from, name, depth)))
-		return mkdir(to, 0777) < 0 ? no_room(m, to) : fill(m, from, to, depth + 1);
+		return take_folder(m, from, to, depth);
 	if (S_ISREG(st.st_mode))
 		return take_file(m, from, to, &st);
 	return link_to(m, from, to);
