@@ -69,7 +69,7 @@ class Hooks:
         setattr(owner, name, call)
 
     def forward(self) -> None:
-        """The outermost call of a model; inside of it everybody sees torch as it was."""
+        """The outermost call of a model; once something is compiled, everybody inside of it sees torch as it was."""
         w, M, F, compiling = self.w, self.torch.nn.Module, self.torch.nn.functional, self.compiling
         call, enter, leave = M.__call__, w.wire.guard(w.enter), w.wire.guard(w.leave)
 
@@ -79,9 +79,9 @@ class Hooks:
             w.busy = True
             try:
                 now = enter(module, (args, kwargs))
-                if now is not None:
-                    M.__call__ = call
                 w.busy = now is not None
+                if compiled and w.busy:
+                    M.__call__ = call
                 out = call(module, *args, **kwargs)
                 if now is not None:
                     leave(now, out)
@@ -90,12 +90,14 @@ class Hooks:
                 w.wire.guard(w.failed)(w.phase, error)
                 raise
             finally:
-                w.busy, M.__call__ = False, outer
-        M.__call__ = outer
+                w.busy = False
+                if compiled:
+                    M.__call__ = outer
+        M.__call__, compiled = outer, []        # changing it at each call is slow: every class of a module hears of it
         for name in LOSSES:
             self.around(F, name, None, lambda out, begun, seconds, *a, **k: w.val_loss(out, a, k), kind='loss')
         if hasattr(self.torch, 'compile'):
-            self.around(self.torch, 'compile', lambda *a, **k: setattr(M, '__call__', call),
+            self.around(self.torch, 'compile', lambda *a, **k: (compiled.append(1), setattr(M, '__call__', call)),
                         lambda *a, **k: setattr(M, '__call__', outer))
 
         def loaded(out: Any, begun: Any, seconds: float, model: Any, *a: Any, **k: Any) -> None:
@@ -151,6 +153,7 @@ class Hooks:
         def scaled(out: Any, begun: Any, seconds: float, s: Any, *a: Any, **k: Any) -> None:
             w.calls['scale'] = w.calls.get('scale', 0) + s.is_enabled()
         scaler = getattr(getattr(torch, 'amp', None), 'GradScaler', None) or torch.cuda.amp.GradScaler
+        self.around(scaler, '__init__', None, scaling)      # a resumed one has its scale before it scales
         self.around(scaler, 'scale', None, scaling)
         self.around(scaler, 'update', None, scaled, kind='scaler')
         self.around(scaler, 'step', lambda *a, **k: w.update, lambda out, update, seconds, s, opt, *a, **k:
