@@ -168,7 +168,26 @@ print(__import__("resource").getrusage(0).ru_maxrss * 1024, file=open("said", "w
 	is "$(ends status) $(ends cause)" "error deadline"
 }
 
+@test "a command that was stopped hears a request to end" {
+	train-step -j --no-adapter -- sh -c 'echo 1 >begun; kill -STOP $$; sleep 1000' >out.jsonl 2>err &
+	pid=$!
+	eventually 20 test -s begun
+	sleep 0.3
+	kill -TERM "$pid"
+	ended "$pid" 15
+	is "$(ends status) $(ends cause) $(ends signal)" "stopped asked SIGTERM"
+}
+
 # ---- devices, which are fakes ----
+
+@test "a cap that the adapter was to make, for a program that it is not in, is said not to hold" {
+	[[ -d $PILOT_BUILD/libexec/pilot/torch ]] || skip "the adapter is not built"
+	watched --memory 1G --device cuda:0 -- true
+	exits 0
+	is "$(of out.jsonl run memory_cap)" "PyTorch's memory fraction"
+	is "$(of out.jsonl note text)" "~ ^--memory was not kept to"
+	is "$stderr" "~ --memory was not kept to"
+}
 
 @test "a ballast leaves a program so much of the device, and goes with it" {
 	export LD_LIBRARY_PATH=$PILOT_BUILD/fake/cuda FAKE_CUDA_LOG=$PWD/log FAKE_CUDA_TOTAL=$((10 << 30)) FAKE_CUDA_USED=$((1 << 30))

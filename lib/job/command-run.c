@@ -318,6 +318,17 @@ static int tell_blind(struct command *c)
 	return command_record_blind(c, reason);
 }
 
+/* The adapter was to make the cap, and was not there. */
+static int tell_cap(struct command *c)
+{
+	static const char words[] = "--memory was not kept to: PyTorch's adapter was to see to it, and did not speak; --no-adapter holds the rest of the device instead";
+
+	if (!c->cap.by_adapter || c->speakers > 0)
+		return 0;
+	command_say(c, "%s", words);
+	return command_record_note(c, words);
+}
+
 static void not_started(struct command *c, int rc)
 {
 	snprintf(c->result->status, sizeof c->result->status, "error");
@@ -342,7 +353,8 @@ static int whole_run(struct command *c)
 	if ((r = start(c)) == 0) {
 		listen(c);
 		command_cause(c);
-		r = tell_blind(c);
+		if ((r = tell_blind(c)) == 0)
+			r = tell_cap(c);
 	} else {
 		not_started(c, r);
 	}

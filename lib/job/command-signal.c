@@ -56,4 +56,5 @@ void command_signal(const struct command *c, int sig)
 			told += kill(c->speaker[i], sig) == 0;
 	if (!told)
 		proc_signal(&c->proc, sig);
+	proc_signal(&c->proc, SIGCONT); /* one that was stopped does not hear it before */
 }
