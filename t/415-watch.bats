@@ -100,6 +100,20 @@ print(__import__("resource").getrusage(0).ru_maxrss * 1024, file=open("said", "w
 	is "$(jq -r 'select(.kind == "end") | .files[0]' out.jsonl)" "$PWD/apart/other/x" "outside the working folder, in full"
 }
 
+@test "too many files to look at each: it says so, and names those near the top" {
+	mkdir -p many/deep
+	(cd many/deep && seq 21000 | xargs touch)
+	cd many
+	watched --no-adapter -- sh -c 'echo 1 >new; echo 1 >deep/1'
+	is "$(jq -c 'select(.kind == "end") | [.files_partial, (.files | index("new") != null)]' out.jsonl)" '[true,true]'
+	cd ..
+	watched --no-adapter -- true
+	is "$(ends files_written) $(ends files_partial)" "0 true" "what was not looked at is not called new"
+	rm -rf many
+	watched --no-adapter -- true
+	is "$(ends files_written) $(ends files_partial)" "0 null"
+}
+
 @test "who escapes by a session of its own is counted, and killed at the end" {
 	cat >escape.sh <<-'EOS'
 		(setsid sh -c 'echo $$ >escaped; exec sleep 1000' &)

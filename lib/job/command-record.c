@@ -296,6 +296,8 @@ static void watched_fields(struct command *c)
 	rec_int(r, F_end_bytes_written, f->bytes);
 	if (f->file_count > 0)
 		rec_strs(r, F_end_files, f->file, f->file_count);
+	if (f->files_partial)
+		rec_bool(r, F_end_files_partial, true);
 }
 
 int command_record_end(struct command *c)
