@@ -87,7 +87,7 @@ static void see_weights(const struct again_replay *x, const struct state_fact *s
 			u = x->a.step[i].update;
 	o->piece[P_WEIGHTS] = CAME_UNKNOWN;
 	if (!strcmp(fresh->weights, b->start.weights)) {
-		o->began_again = !b->loads;
+		o->began_again = b->loads <= x->s.loads; /* weights to begin with are read every time */
 		lost(o, P_WEIGHTS, "those of a fresh start");
 	} else if (u > 0) {
 		lost(o, P_WEIGHTS, "those of update %lld", (long long)u);
@@ -95,7 +95,7 @@ static void see_weights(const struct again_replay *x, const struct state_fact *s
 		lost(o, P_WEIGHTS, "neither those that were left nor those of a fresh start");
 	}
 	size_t n = strlen(o->say[P_WEIGHTS]);
-	if (b->loads && b->matched >= 0)
+	if (b->loads > x->s.loads && b->matched >= 0)
 		snprintf(o->say[P_WEIGHTS] + n, sizeof o->say[P_WEIGHTS] - n, " (of what was read, %lld tensors are the model's%s)", (long long)b->matched, b->matched ? "" : ": nothing was loaded");
 }
 
@@ -335,7 +335,7 @@ static void see_blindly(const struct again_replay *x, const struct arm *b, int64
 	if (b->start.seen || !first || !next || !q || isnan(q->loss))
 		return;
 	o->moved = !same(first->loss, next->loss);
-	o->began_again = !b->loads && o->moved && same(q->loss, first->loss) && !same(q->loss, next->loss);
+	o->began_again = b->loads <= x->s.loads && o->moved && same(q->loss, first->loss) && !same(q->loss, next->loss);
 }
 
 void compare_resumed(const struct again_replay *x, const struct state_fact *stop, const struct arm *b, int64_t from, struct back *o)

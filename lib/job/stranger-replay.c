@@ -195,21 +195,22 @@ static void not_resumed(struct again_replay *x, const char *what)
 		find_lack(x->into, G_RESUME, "%sthe same command, run again where it had saved: %s: %s", only, what, name_it);
 }
 
-static int failed(struct again_replay *x, const struct arm *b, const struct back *back)
+static int failed(struct again_replay *x, const struct back *back)
 {
-	char say[1400];
 	bool only = weights_only(x) && back->piece[P_OPTIMIZER] == CAME_NOT;
+	const char *prefix = only ? "not resumable: the save holds weights only; " : back->from > x->k ? "resumed once more: " : "";
+	char say[1400];
 
 	back_say(back, say, sizeof say);
 	if (only && !x->command.resumable)
-		find_lack(x->into, G_RESUME, "not resumable: the save holds weights only; %s", say);
+		find_lack(x->into, G_RESUME, "%s%s", prefix, say);
 	else
-		find_fail(x->into, G_RESUME, NULL, "%s%s%s%s", only ? "not resumable: the save holds weights only; " : "", b == &x->s ? "" : strcmp(b->name, "resumed") ? b->name : "", strcmp(b->name, "resumed") ? ": " : "", say);
+		find_fail(x->into, G_RESUME, NULL, "%s%s", prefix, say);
 	return 1;
 }
 
 /* What keeps an arm in which nothing differs from proving anything; true: said. */
-static bool no_proof(struct again_replay *x, const struct arm *b, const struct back *back)
+static bool no_proof(struct again_replay *x, const struct back *back)
 {
 	char names[300];
 
@@ -217,12 +218,11 @@ static bool no_proof(struct again_replay *x, const struct arm *b, const struct b
 	if (!back->moved)
 		find_lack(x->into, G_RESUME, "nothing shows that the weights move in %lld updates: the replay proves nothing", (long long)x->k);
 	else if (*x->unrepeated)
-		find_lack(x->into, G_RESUME, "the command does not repeat itself (%s): %slosses after resuming cannot be compared%s%s%s", x->unrepeated, x->same_batches ? "" : "data order and ", *names ? "; " : "", names, *names ? " came back" : "");
+		find_lack(x->into, G_RESUME, "the command does not repeat itself (%s): %slosses after resuming cannot be compared%s%s%s", x->unrepeated, x->same_batches || back->piece[P_DATA] == CAME_BACK ? "" : "data order and ", *names ? "; " : "", names, *names ? " came back" : "");
 	else if (!back->compared)
 		find_lack(x->into, G_RESUME, "no update after resuming can be compared%s%s%s", *names ? "; " : "", names, *names ? " came back" : "");
 	else
 		return false;
-	(void)b;
 	return true;
 }
 
@@ -241,7 +241,7 @@ static int judge_arm(struct again_replay *x, const struct state_fact *stop, cons
 		return 1;
 	}
 	if (back->began_again) {
-		not_resumed(x, "it began again from scratch and read nothing back");
+		not_resumed(x, "it began again from scratch");
 		return 1;
 	}
 	if (b->steps < wanted && !back_failed(back)) {
@@ -249,8 +249,8 @@ static int judge_arm(struct again_replay *x, const struct state_fact *stop, cons
 		snprintf(back->say[P_COUNT], sizeof back->say[P_COUNT], "it ended after %lld updates, the run that went on made %lld", (long long)b->steps, (long long)wanted);
 	}
 	if (back_failed(back))
-		return failed(x, b, back);
-	return no_proof(x, b, back);
+		return failed(x, back);
+	return no_proof(x, back);
 }
 
 /* ---- the arms that resume ---- */
