@@ -279,3 +279,24 @@ replicas() {
 	is "$(fact 'map(select(.kind == "step")) | length')" 4
 	is "$(fact 'map(select(.kind == "optimizer") | .uncovered)')" '[63]'
 }
+
+@test "what is saved into memory and then written is a save of that file; what is not written is a blind spot" {
+	cat >mem.py <<-'EOS'
+		import io, os, torch
+		model = torch.nn.Linear(3, 1)
+		opt = torch.optim.SGD(model.parameters(), 0.1)
+		for i in range(4):
+		    model(torch.ones(4, 3)).sum().backward()
+		    opt.step()
+		    opt.zero_grad()
+		    held = io.BytesIO()
+		    torch.save(model.state_dict(), held)
+		    if i > 1:
+		        with open('new', 'wb') as f:
+		            f.write(held.getvalue())
+		        os.rename('new', 'mem%d.pt' % i)
+	EOS
+	watched "$PYTHON" mem.py
+	is "$(fact 'map(select(.kind == "save") | [.update, (.path | split("/") | last), .holds])')" '[[3,"mem2.pt",["weights"]],[4,"mem3.pt",["weights"]]]'
+	is "$(fact 'map(select(.kind == "blind") | [.phase, .reason])')" '[["save","it saved into memory, and no file was written with that"]]'
+}

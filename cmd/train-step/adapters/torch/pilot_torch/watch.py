@@ -18,8 +18,9 @@ class Watch:
         self.freeze = [p for p in env.get('PILOT_FREEZE', '').split(',') if p]
         self.busy = self.asked = self.started = self.proposed = False
         self.update = self.skips = self.stops = self.dropped = self.backwards = self.forwards = 0
-        self.models, self.optimizers, self.schedules = {}, [], []   # type: Any, List[Any], List[Any]
+        self.models, self.numbered, self.optimizers, self.schedules = {}, [], [], []    # type: Any, Any, List[Any], List[Any]
         self.passes, self.queue, self.waiting = [], [], []          # type: List[Any], List[Any], List[Any]
+        self.written: Any = None            # paths, once something was saved into memory
         self.first = self.scaler = lambda: None     # type: Any     # weak: the optimizer that steps, the GradScaler
         self.fresh = self.now = self.open = self.val = self.info = self.captured = None  # type: Any
         self.left = self.clip = self.norm = self.error = None       # type: Any
@@ -27,10 +28,10 @@ class Watch:
         self.loaders, self.data, self.set_state = weakref.WeakKeyDictionary(), {}, {}      # type: Any, Any, Any
         self.graded, self.blinds, self.phase, self.mark, self.since = set(), set(), 'load', 0.0, 0.0
 
-    def blind(self, reason: str) -> None:
+    def blind(self, reason: str, phase: str = 'all') -> None:
         if reason not in self.blinds:
             self.blinds.add(reason)
-            self.wire.emit('blind', phase='all', reason=reason)
+            self.wire.emit('blind', phase=phase, reason=reason)
 
     # who takes part
     def known(self, module: Any) -> Any:
@@ -47,8 +48,7 @@ class Watch:
         return seen if seen['trains'] else None
 
     def trained(self) -> List[Any]:
-        return sorted((s for s in self.models.values() if s['number'] is not None and s['ref']() is not None),
-                      key=lambda s: s['number'])
+        return [s for s in self.numbered if s['ref']() is not None]
 
     def pairs(self) -> Dict[int, Any]:
         return {id(p): (n, p) for s in self.trained() for n, p in s['ref']().named_parameters()}
@@ -67,7 +67,8 @@ class Watch:
         return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
     def new_model(self, seen: Any) -> None:
-        seen['number'], model, seen['tied'] = len(self.trained()), seen['ref'](), {}
+        seen['number'], model, seen['tied'] = len(self.numbered), seen['ref'](), {}
+        self.numbered.append(seen)
         every, train = list(model.parameters()), [p for p in model.parameters() if p.requires_grad]
         for name, p in facts.named(model):
             seen['tied'].setdefault(p.data_ptr(), []).append(name)
@@ -127,6 +128,7 @@ class Watch:
             if seen['number'] is None and any(modes or [module.training]):
                 return None     # never trained, in training mode: a teacher, averaged weights; it validates nothing
             self.val_enter(now)
+            del now['ins']
             return now
         if self.due() and (module.training or not seen['mode']):
             self.stop(ins)
@@ -426,9 +428,9 @@ class Watch:
                 self.forwards, self.backwards))
 
     def failed(self, phase: str, error: BaseException) -> None:
-        if error is self.error:
+        if id(error) == self.error:
             return
-        self.error, message, now = error, str(error), self.now or {}
+        self.error, message, now = id(error), str(error), self.now or {}      # itself it would hold memory
         memory = isinstance(error, MemoryError) or type(error).__name__ == 'OutOfMemoryError' or bool(OUT.search(message))
         asked = ASKED.search(message) if memory else None
         self.wire.emit('failure', exception=type(error).__name__, message=message, phase=phase, update=self.update,
@@ -440,12 +442,22 @@ class Watch:
     def saved(self, obj: Any, file: Any, existed: bool, seconds: float) -> None:
         path = facts.path_of(file)
         has = facts.holds(obj, {n: tuple(t.shape) for s in self.trained() for n, t in s['ref']().state_dict().items()})
-        if path is None or not set(has) - {'count'}:
+        if not set(has) - {'count'} or (path is None and not hasattr(file, 'getbuffer')):
             return
-        update, inode, memory = self.update, os.stat(path).st_ino, facts.memory(self.device())
+        update, memory, into = self.update, facts.memory(self.device()), path
+        inode, size = (os.stat(path).st_ino, 0) if path is not None else (0, file.getbuffer().nbytes)
         self.since += seconds
+        if path is None and self.written is None:
+            self.written = []
+            sys.addaudithook(self.wire.guard(self.wrote))
 
         def told() -> None:
+            path = into if into is not None else next(
+                (p for p in self.written if os.path.isfile(p) and os.path.getsize(p) == size), None)
+            if path != into:
+                self.written = [p for p in self.written if p != path]
+            if path is None:
+                return self.blind('it saved into memory, and no file was written with that', 'save')
             near = os.scandir(os.path.dirname(path)) if not os.path.exists(path) else ()
             where = next((e.path for e in near if e.inode() == inode), path)     # renamed since
             same: Any = dict(update=update, path=where, bytes=os.path.getsize(where), seconds=seconds,
@@ -453,6 +465,13 @@ class Watch:
             self.wire.emit('save', holds=sorted(has), optimizer_count=has.get('optimizer'), **same)
             self.wire.emit('phase', phase='save', device=str(self.device()), **same, **memory)
         self.waiting.append(self.wire.guard(told))
+
+    def wrote(self, event: str, args: Any) -> None:
+        """Of what is saved into memory first, the file is found among those that were written to then."""
+        writes = event == 'open' and (set('wxa+') & set(args[1]) if args[1] else args[2] & (os.O_WRONLY | os.O_RDWR))
+        name = args[0] if writes else args[1] if event == 'os.rename' else None
+        if isinstance(name, (str, os.PathLike)):
+            self.written = self.written[-31:] + [os.path.abspath(os.fspath(name))]
 
     def loaded(self, obj: Any, file: Any, seconds: float) -> None:
         path, has, load = facts.path_of(file), facts.holds(obj, {}), self.load
