@@ -18,7 +18,7 @@ class Later:
     def __init__(self, make: Callable, tensors: List[Tensor]) -> None:
         self.make, pinned = make, [torch.empty(t.shape, dtype=t.dtype, pin_memory=True) for t in tensors]
         self.copies = [p.copy_(t, non_blocking=True) for p, t in zip(pinned, tensors)]
-        self.event = torch.cuda.current_stream(tensors[0].device).record_event()
+        self.event = torch.cuda.current_stream(next(t.device for t in tensors if t.is_cuda)).record_event()
 
 def later(make: Callable, *tensors: Tensor) -> Any:
     flat = [t.detach() for t in tensors]
