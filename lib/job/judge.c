@@ -114,7 +114,9 @@ static void see_status(struct watch *r, const struct view *v)
 	phase = gate_phase_find(name, strlen(name));
 	if (!strcmp(status, "diverged"))
 		phase = G_FORWARD;
-	else if (phase < 0)
+	else if (phase < 0 && r->stranger)
+		phase = stranger_failed(r);
+	if (phase < 0)
 		phase = phase_of(r, why);
 	find_fail(r, phase, !strcmp(status, "oom") ? "a smaller batch, a shorter input" : NULL, "the run ended with status %s%s%s", status, *why ? ": " : "", why);
 }

@@ -116,6 +116,10 @@ void rules_see(struct watch *r, const struct view *v);
 /* Puts the rules' evidence and gaps into the findings, once, after the last record. */
 void rules_close(struct watch *r);
 
+/* ---- stranger-watch.c: a command's run ---- */
+
+int stranger_failed(const struct watch *r); /* phase of the error that its framework raised last; -1: none was told */
+
 /* ---- judge-find.c: findings ---- */
 
 void find_fail(struct watch *r, enum gate_phase p, const char *look, const char *fmt, ...) PRINTF(4, 5);

@@ -89,6 +89,11 @@ struct stranger_watch *stranger_watch_new(const struct view *run)
 	return s;
 }
 
+int stranger_failed(const struct watch *r)
+{
+	return r->stranger->failure_phase;
+}
+
 void stranger_watch_free(struct stranger_watch *s)
 {
 	free(s);

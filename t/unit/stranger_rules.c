@@ -31,6 +31,8 @@ static const struct one faults[] = {
 	{ CHANGE("pass:3", "\"order_digest\":\"order3\"", "\"order_digest\":\"order1\""), "data", "fail", "epochs repeat their order" },
 	{ CHANGE("pass:2", "\"repeated\":0", "\"repeated\":8"), "data", "fail", "8 of the 16 batches of a pass had been given out in it before, by 2 workers" },
 	{ CHANGE("end", "\"status\":\"done\"", "\"status\":\"oom\",\"oom_phase\":\"data\""), "data", "fail", "status oom" },
+	/* an error counts for the phase that it came in */
+	{ { EXTRA("gap:24", "\"kind\":\"failure\",\"exception\":\"ValueError\",\"phase\":\"backward\""), { "end", "\"status\":\"done\"", "\"status\":\"error\",\"why\":\"ValueError\"" } }, "backward", "fail", "status error: ValueError" },
 	/* forward */
 	{ CHANGE("step:7", "\"loss\":3.850", "\"loss\":\"NaN\""), "forward", "fail", "a loss that is not finite (loss = NaN, at update 7)" },
 	{ CHANGE("check:future", "\"difference\":0", "\"difference\":0.8"), "forward", "fail", "outputs change with other tokens behind them: by 0.8 of 3.5" },
