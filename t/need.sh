@@ -105,7 +105,6 @@ need_list() {
 		cppcheck|command -v cppcheck|lint
 		shellcheck|command -v shellcheck|lint
 		python3-pyflakes|need_module pyflakes|lint
-		mypy|command -v mypy|lint
 	END
 	esac
 }
