@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tap.h"
+#include "alloc.h"
 
 #include "../../lib/job/tree.h"
+#include "../../lib/job/written.h"
 
 static char self[300];
 
@@ -106,7 +107,7 @@ static void resident(bool whole)
 		address = n > address ? n : address;
 	}
 	ok(sum > 140 << 20, "three processes hold %lld bytes together, they say", (long long)sum);
-	ok(f.resident_peak >= sum && f.resident_peak < sum + (8 << 20), "the tree's peak is that and a shell's: %lld", (long long)f.resident_peak);
+	ok(f.resident_peak >= sum && f.resident_peak < sum + (16 << 20), "the tree's peak is that and a shell's: %lld", (long long)f.resident_peak);
 	is_int(f.processes, 4, "of four processes");
 	ok(f.address_peak >= address && f.address_peak <= address + (1 << 20), "the largest address space is one process's: %lld", (long long)f.address_peak);
 	is_int(f.escaped, 0, "none escaped");
@@ -191,6 +192,44 @@ static void files(void)
 	rid(folder);
 }
 
+/* Before and after, with a new file between. */
+static int compare(void *folder)
+{
+	struct written_facts f;
+	struct written *s = written_new(folder, "saves");
+	char path[128];
+	int r;
+
+	if (!s)
+		return -EX_OSERR;
+	snprintf(path, sizeof path, "%s/new", (const char *)folder);
+	close(open(path, O_CREAT | O_WRONLY, 0666));
+	r = written_end(s, &f);
+	if (r == 0 && f.files != 1)
+		ok(false, "%lld files are new", (long long)f.files);
+	for (int i = 0; i < f.count; i++)
+		free(f.file[i]);
+	free(f.file);
+	unlink(path);
+	return r;
+}
+
+static void no_memory(void)
+{
+	char folder[] = "/tmp/tree.XXXXXX", path[128];
+
+	if (!mkdtemp(folder))
+		return;
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%d", folder, i);
+		mkdir(path, 0777);
+		snprintf(path, sizeof path, "%s/%d/file", folder, i);
+		close(open(path, O_CREAT | O_WRONLY, 0666));
+	}
+	alloc_each("written", compare, folder);
+	rid(folder);
+}
+
 static int64_t address_peak(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
@@ -261,5 +300,6 @@ int main(int argc, char **argv)
 	others(false);
 	others(true);
 	files();
+	no_memory();
 	return done_testing();
 }
