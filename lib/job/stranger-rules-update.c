@@ -153,7 +153,7 @@ enum rule_state stranger_scaler(struct watch *r, const struct view *v, char *say
 
 	(void)v;
 	if (own->times && own->times * 2 < own->told)
-		return stranger_say(RULE_BROKEN, say, n, "the loss scale changes between the passes of update %lld, and of %lld others", (long long)own->update, (long long)own->times - 1);
+		return stranger_say(RULE_BROKEN, say, n, "the loss scale changes between the passes of update %lld (of %lld in all)", (long long)own->update, (long long)own->times);
 	if (h->times < 3)
 		return RULE_UNSEEN;
 	return stranger_say(RULE_BROKEN, say, n, "the loss scale is changed after every pass: %lld times by update %lld, as in %lld others", (long long)h->amount, (long long)h->update, (long long)h->times - 1);

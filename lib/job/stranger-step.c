@@ -217,7 +217,7 @@ static void see_means(struct stranger_watch *s, const struct view *v, int64_t pa
 
 	if (passes < 2)
 		return;
-	if (by.told)
+	if (by.told && passes == stranger_usual(t)) /* what leaks from an epoch's end may be divided otherwise */
 		happened_see(&t->rescaled, update, by.doubled && ((told && d.least == d.most) || view_is(v, F(reduction), "sum")));
 	if (!view_is(v, F(reduction), "mean") || by.most <= 0)
 		return;
