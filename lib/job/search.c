@@ -53,7 +53,8 @@ static double meets(const struct search *s, const struct search_point *a, const 
 static double guess(const struct search *s)
 {
 	const struct search_point *lo = find(s, s->lo), *hi = find(s, s->hi);
-	double beyond = meets(s, measured_below(s, s->lo / 2 + 1), lo);
+	/* An allocator that hides the batch below some size (a command's) is known by the nearest point alone. */
+	double beyond = meets(s, measured_below(s, s->leap ? s->lo : s->lo / 2 + 1), lo);
 	double between = hi && hi->bytes > s->budget ? meets(s, lo, hi) : -1;
 	if (between < 0 || (beyond >= 0 && s->after % 2))
 		return beyond;
@@ -69,6 +70,8 @@ static int64_t narrow(struct search *s)
 	int64_t step = stride[s->strikes & 3];
 	s->hopeful = true;
 	if (edge < 0 || s->strikes > 3 || s->after > ENOUGH)
+		return middle;
+	if (s->leap && edge > (double)(2 * hi - lo)) /* a line that hi has refuted altogether */
 		return middle;
 	if (edge >= (double)hi) /* thought to fit up to hi: so hi - 1 should */
 		return step > hi - middle ? middle : hi - step;

@@ -162,6 +162,15 @@ static void leaps(void)
 		search_tell(&s, b, b <= 77, fmax(9e5, 5e5 + 5e5 / 77 * (double)b));
 	ok(s.lo == 77 && search_exact(&s), "bytes that do not grow at first: the edge all the same");
 	ok(n <= 12, "in few trials (%d)", n);
+	/* As measured of PyTorch on glibc's allocator: MB at 1, 2, 4 ... 32, and 961 + 3.145 a row beyond that. */
+	static const double measured[] = { 969.0, 973.2, 985.8, 1019.3, 1061.3, 1061.9 };
+	search_init(&s, MOST, 1086.9e6);
+	s.leap = true;
+	for (n = 0; (b = search_next(&s)) > 0 && n < 100; n++) {
+		double mb = b > 32 ? 961.2 + 3.1447 * (double)b : measured[(int)ceil(log2((double)b))];
+		search_tell(&s, b, mb <= 1086.9, mb <= 1086.9 ? mb * 1e6 : 0);
+	}
+	ok(s.lo == 39 && s.after <= 5, "an allocator that hides what the batch takes: at most 5 after the first failure (%d)", s.after);
 }
 
 static void line(void)
