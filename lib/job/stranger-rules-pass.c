@@ -130,6 +130,8 @@ enum rule_state stranger_no_gradient(struct watch *r, const struct view *v, char
 	(void)v;
 	if (t->gradient_zero_row < 2)
 		return RULE_UNSEEN;
+	if (r->stranger->optimizer.strangers > 0) /* a copy in float32, which takes the gradients away from the model */
+		return stranger_say(RULE_MISSING, say, n, "the model's tensors have no gradient when the optimizer steps, which holds %lld others", (long long)r->stranger->optimizer.strangers);
 	return stranger_say(RULE_BROKEN, say, n, "no gradient at all in %lld updates (first at update %lld), with a loss", (long long)t->no_gradient.times, (long long)t->no_gradient.update);
 }
 

@@ -34,7 +34,7 @@ static const struct rule rules[] = {
 	/* backward */
 	{ ON(step, G_BACKWARD), FINITE, F_step_gradient_norm, 0, NULL, ALWAYS, FIRM, NULL, "a gradient that is not finite, and an update all the same", "precision, normalisation, clipping" },
 	{ END(G_BACKWARD), stranger_gradients, ALWAYS, NEED, NULL, NULL, "the graph" },
-	{ END(G_BACKWARD), stranger_no_gradient, ALWAYS, 0, NULL, NULL, "the graph" },
+	{ END(G_BACKWARD), stranger_no_gradient, ALWAYS, NEED, NULL, NULL, "the graph" },
 	{ END(G_BACKWARD), stranger_left_over, ALWAYS, NEED, NULL, NULL, "zero_grad" },
 	{ END(G_BACKWARD), stranger_tail, ALWAYS, NEED, NULL, NULL, "accumulation at the end of a pass over the data" },
 	{ END(G_BACKWARD), stranger_dropped, ALWAYS, NEED, NULL, NULL, "accumulation at the end of a pass over the data" },

@@ -42,6 +42,7 @@ static const struct one faults[] = {
 	/* backward */
 	{ CHANGE("step:5", "\"gradient_norm\":1.2", "\"gradient_norm\":\"Infinity\""), "backward", "fail", "not finite, and an update all the same" },
 	{ CHANGE("step", "\"gradient_norm\":1.2", "\"gradient_norm\":0"), "backward", "fail", "no gradient at all in 24 updates" },
+	{ TWO("step", "\"gradient_norm\":1.2", "\"gradient_norm\":0", "optimizer", "\"strangers\":0", "\"strangers\":28"), "backward", "unproven", "which holds 28 others" },
 	{ CHANGE("step", "\"left_over\":0", "\"left_over\":28"), "backward", "fail", "still there when the next begins: 28 tensors at update 2, some at 23" },
 	{ CHANGE("step:9", "\"left_over\":0", "\"left_over\":28"), "backward", "fail", "28 tensors at update 9, some at 1 of 24" },
 	{ TWO("pass:1", "\"waiting\":0", "\"waiting\":1", "step:9", "\"passes\":2", "\"passes\":3"), "backward", "fail", "gradients of 1 passes at the end of a pass over the data leak into update 9: it sums 3 passes, others 2" },
