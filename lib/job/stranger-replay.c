@@ -125,6 +125,37 @@ static int64_t last_update(const struct arm *a)
 	return a->steps ? a->step[a->steps - 1].update : 0;
 }
 
+static bool only_weights(const struct arm *a, int64_t update)
+{
+	bool only = false;
+
+	for (int64_t i = 0; i < a->saves; i++)
+		if (a->save[i].update == update) {
+			if (a->save[i].held & ~(unsigned)(HOLDS_WEIGHTS | HOLDS_COUNT))
+				return false;
+			only |= (a->save[i].held & HOLDS_WEIGHTS) != 0;
+		}
+	return only;
+}
+
+static bool weights_only(const struct again_replay *x)
+{
+	return only_weights(&x->s, x->k);
+}
+
+/* Nothing goes on behind the last save: what is not there cannot be missed, but weights alone are no resume. */
+static void no_way_on(struct again_replay *x)
+{
+	int64_t update = x->a.save[x->a.saves - 1].update;
+
+	if (!only_weights(&x->a, update))
+		find_lack(x->into, G_RESUME, "no update follows the save of update %lld: a run that goes on cannot be compared with one that resumes", (long long)update);
+	else if (x->command.resumable)
+		find_fail(x->into, G_RESUME, NULL, "not resumable: the save holds weights only (update %lld)", (long long)update);
+	else
+		find_lack(x->into, G_RESUME, "not resumable: the save holds weights only (update %lld)", (long long)update);
+}
+
 /* The save of A to stop at: that of the run if A has it, else its last one behind which it goes on. */
 static bool settle_stop(struct again_replay *x)
 {
@@ -136,7 +167,7 @@ static bool settle_stop(struct again_replay *x)
 		if (x->a.save[i].update > best && x->a.save[i].update < last)
 			best = x->a.save[i].update;
 	if (!best && x->a.saves)
-		find_lack(x->into, G_RESUME, "no update follows the save of update %lld: a run that goes on cannot be compared with one that resumes", (long long)x->a.save[x->a.saves - 1].update);
+		no_way_on(x);
 	else if (!best)
 		find_lack(x->into, G_RESUME, "run again from scratch it saved nothing in %lld updates", (long long)last);
 	x->k = best;
@@ -158,19 +189,6 @@ static int64_t second_stop(const struct again_replay *x)
 }
 
 /* ---- what B showed ---- */
-
-static bool weights_only(const struct again_replay *x)
-{
-	bool only = false;
-
-	for (int64_t i = 0; i < x->s.saves; i++)
-		if (x->s.save[i].update == x->k) {
-			if (x->s.save[i].held & ~(unsigned)(HOLDS_WEIGHTS | HOLDS_COUNT))
-				return false;
-			only |= (x->s.save[i].held & HOLDS_WEIGHTS) != 0;
-		}
-	return only;
-}
 
 static const char *const name_it = "name the command that resumes with --resume-with";
 
