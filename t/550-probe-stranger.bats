@@ -119,7 +119,7 @@ ends() {
 	output=$(cat "$err")
 	exits 0 "gate"
 	is "$(jq -r 'select(.kind == "verdict" and (.phase | IN("forward", "backward", "update"))) | .verdict' "$out.2" | sort -u)" ok "verdicts on the confirmed run"
-	run ledger append -e runs.ledger "$out.2"
+	run bash -c 'ledger append -e runs.ledger <"$1"' - "$out.2"
 	exits 0 "ledger"
 	run ledger summary runs.ledger
 	is "$output" "~ train.py" "its row"
