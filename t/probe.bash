@@ -10,7 +10,7 @@ fake_install() {
 # probe ARGUMENT...: sets status, and the files out (JSON Lines) and err.
 probe() {
 	status=0
-	TMPDIR=$BATS_TEST_TMPDIR timeout 60 "$BATS_FILE_TMPDIR/bin/probe-batch" -j --seconds 0.03s "$@" >"$out" 2>"$err" || status=$?
+	TMPDIR=$BATS_TEST_TMPDIR timeout 200 "$BATS_FILE_TMPDIR/bin/probe-batch" -j --seconds 0.03s "$@" >"$out" 2>"$err" || status=$?
 	output=$(cat "$err")
 }
 

@@ -96,6 +96,7 @@ static void compare(struct s_loaders *l, const struct s_pass *a, const struct s_
 		l->repeat_stream = true;
 		return;
 	}
+	l->repeat_plain |= !strcmp(b->sampler, "SequentialSampler");
 	if (!l->repeated++)
 		snprintf(l->repeat, sizeof l->repeat, "the pass over the training data that ended at update %lld gave out the same %lld examples in the same order as the one that ended at %lld%s%s", (long long)b->end, (long long)b->rows, (long long)a->end, *b->sampler ? ": " : "", b->sampler);
 }

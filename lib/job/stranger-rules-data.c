@@ -152,6 +152,8 @@ enum rule_state stranger_order(struct watch *r, const struct view *v, char *say,
 	const struct s_loaders *l = &r->stranger->loaders;
 
 	(void)v;
+	if (l->repeated && l->repeat_plain) /* said by the program itself, if not always meant */
+		return stranger_say(RULE_MISSING, say, n, "epochs repeat their order, which is the data set's: nothing shuffles it: %s", l->repeat);
 	if (l->repeated)
 		return stranger_say(RULE_BROKEN, say, n, "epochs repeat their order: %s", l->repeat);
 	if (!l->compared)

@@ -172,14 +172,13 @@ enum rule_state stranger_schedule(struct watch *r, const struct view *v, char *s
 enum rule_state stranger_rate(struct watch *r, const struct view *v, char *say, size_t n)
 {
 	const struct s_steps *t = &r->stranger->steps;
-	char a[32], b[32];
 
 	(void)v;
 	if (isnan(t->least_lr))
 		return stranger_say(RULE_MISSING, say, n, "not reported: lr");
 	if (t->least_lr == t->most_lr)
-		return stranger_say(RULE_HELD, say, n, "the rate is %s", rule_text(t->most_lr, a));
-	return stranger_say(RULE_HELD, say, n, "the rate is between %s and %s", rule_text(t->least_lr, a), rule_text(t->most_lr, b));
+		return stranger_say(RULE_HELD, say, n, "the rate is %.6g", t->most_lr);
+	return stranger_say(RULE_HELD, say, n, "the rate is between %.6g and %.6g", t->least_lr, t->most_lr);
 }
 
 /* ---- replicas ---- */

@@ -111,6 +111,7 @@ struct s_loaders {
 	int64_t trained, compared, repeated; /* passes of training; pairs */
 	char repeat[S_NAMES];                /* of the first repeat, in words */
 	bool repeat_small;                   /* so few examples that chance may do it */
+	bool repeat_plain;                   /* its sampler goes through the data set as it lies */
 	bool repeat_stream;                  /* data that comes as a stream: its order may be meant */
 	char workers[S_NAMES];               /* workers that give out the same, in words */
 	char again[S_NAMES];                 /* batches given out twice otherwise */

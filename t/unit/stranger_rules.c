@@ -29,6 +29,7 @@ static const struct one faults[] = {
 	{ CHANGE("step:9", "\"supervised\":128", "\"supervised\":0"), "data", "fail", "no target that the loss looks at (first at update 9)" },
 	{ CHANGE("pass:2", "\"order_digest\":\"order2\"", "\"order_digest\":\"order1\""), "data", "fail", "ended at update 16 gave out the same 64 examples in the same order as the one that ended at 8: RandomSampler" },
 	{ CHANGE("pass:3", "\"order_digest\":\"order3\"", "\"order_digest\":\"order1\""), "data", "fail", "epochs repeat their order" },
+	{ TWO("pass", "\"sampler\":\"RandomSampler\"", "\"sampler\":\"SequentialSampler\"", "pass:3", "\"order_digest\":\"order3\"", "\"order_digest\":\"order1\""), "data", "unproven", "nothing shuffles it" },
 	{ CHANGE("pass:2", "\"repeated\":0", "\"repeated\":8"), "data", "fail", "8 of the 16 batches of a pass had been given out in it before, by 2 workers" },
 	{ CHANGE("end", "\"status\":\"done\"", "\"status\":\"oom\",\"oom_phase\":\"data\""), "data", "fail", "status oom" },
 	/* an error counts for the phase that it came in */
