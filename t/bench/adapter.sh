@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # adapter.sh - what watching costs: one PyTorch script that times its own updates, alone and under train-step with
 # its adapter (--evidence basic, and full), taken in turns; on a tiny update and on one of about 100 ms. Medians
-# over the rounds of each run's median and mean (the mean has the deep looks at updates 1, 2, 3, 4, 8, ... in it),
+# over the rounds of each run's median and mean (the mean has the deep looks at updates 1, 2, 3, 4, 8, ... in it) and of its
+# processor time; what a run alone differs by from round to round, which on a shared machine is more than 1 %;
 # and the highest resident memory. PILOT_PYTHON chooses the PyTorch.
 set -eu
 cd "${BASH_SOURCE[0]%/*}/../.."
@@ -35,13 +36,17 @@ versus() {
 	"$python" -c '
 import json, sys
 name, files = sys.argv[1], sys.argv[2:]
-def middle(how, key):
-    x = sorted(json.loads(l)[key] for l in open(f"{how}.json"))
-    return x[len(x) // 2]
 import os
 os.chdir(files[0])
+def rounds(how, key):
+    return sorted(json.loads(l)[key] for l in open(f"{how}.json"))
+def middle(how, key):
+    x = rounds(how, key)
+    return x[len(x) // 2]
+x = rounds("alone", "median")
+print(f"{name}: alone from {x[0]:.3f} to {x[-1]:.3f} ms in {len(x)} rounds: what is less than that is noise")
 for how in ("basic", "full"):
-    for key in ("median", "mean", "least"):
+    for key in ("median", "mean", "processor"):
         a, b = middle("alone", key), middle(how, key)
         print(f"{name}, evidence {how}: {key} {b:.3f} ms an update, alone {a:.3f}: {b - a:+.3f} ms, {100 * (b / a - 1):+.1f} %")
     m, n = middle(how, "resident") / 2**20, middle("alone", "resident") / 2**20
