@@ -88,6 +88,7 @@ need_list() {
 		python3|test -x /usr/bin/python3|tests against readers that we did not write
 		python3-msgpack|need_module msgpack|tests against a msgpack reader that we did not write
 		python3-numpy|need_module numpy|tests of data files and numbers
+		python3-scipy|need_module scipy|tests of statistics
 		gzip|command -v zcat|tests of the ledger file
 		mandoc|command -v mandoc|manual pages: lint and README
 		procps|command -v ps|tests that no process stays behind

@@ -3,7 +3,7 @@
 #define PILOT_CMD_LEDGER_H
 
 #include "../common/cmd.h"
-#include "../../lib/job/job.h"
+#include "../../lib/answer/answer.h"
 
 /* argv[0] is the subcommand's name. Return the exit status. */
 int do_append(int argc, char **argv);
@@ -12,6 +12,20 @@ int do_summary(int argc, char **argv);
 int do_verify(int argc, char **argv);
 int do_recover(int argc, char **argv);
 int do_merge(int argc, char **argv);
+int do_plan(int argc, char **argv);
+int do_compare(int argc, char **argv);
+int do_scaling(int argc, char **argv);
+int do_sheet(int argc, char **argv);
+int do_schedule(int argc, char **argv);
+int do_check(int argc, char **argv);
+int do_note(int argc, char **argv);
+int do_rerun(int argc, char **argv);
+int do_diff(int argc, char **argv);
+int do_bundle(int argc, char **argv);
+int do_plot(int argc, char **argv);
+int do_report(int argc, char **argv);
+int do_export(int argc, char **argv);
+int do_import(int argc, char **argv);
 
 /* ---- pick.c ---- */
 
@@ -56,6 +70,30 @@ struct reading {
 	bool quiet;
 };
 int operand_read(struct operand *o, const struct reading *r);
+
+/* ---- ask.c ---- */
+
+/* Reads the operands (none: standard input) into *b without their steps, and says what is wrong with them.
+ * Returns the exit status so far; *b is the caller's also then, and may be NULL. */
+int ask_book(struct book **b, char **name, int n);
+bool ask_worth(const struct book *b, int status); /* something can be answered */
+
+/* ---- print.c ---- */
+
+/* How an answer is printed: PRINT_OPTIONS in a table of options, their codes to print_option. */
+struct printing {
+	bool json, csv; /* csv: the first table */
+	bool runs;      /* with the runs that each row came from */
+};
+enum { PRINT_CSV = 0x1010, PRINT_RUNS };
+#define PRINT_OPTIONS \
+	{ 'j', "json", NULL, "print JSON Lines" }, \
+	{ PRINT_CSV, "csv", NULL, "print the main table as comma-separated values" }, \
+	{ PRINT_RUNS, "runs", NULL, "name the runs that each figure came from" }
+int print_option(struct printing *p, int opt); /* 0 stored, 1 not one of these, EX_USAGE with all said */
+int print_answer(const struct answer *a, const struct printing *p); /* the exit status; a is not whole: says so */
+void print_json(const char *s); /* quoted */
+void print_csv(const char *s);  /* quoted; no formula, no control characters */
 
 /* ---- fresh.c ---- */
 

@@ -258,42 +258,12 @@ struct writer {
 	int n;
 };
 
-static void quoted_json(const char *s)
-{
-	putchar('"');
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			printf("\\u%04x", (unsigned char)*s);
-		else
-			putchar(*s);
-	putchar('"');
-}
-
-/* Control characters as in every text view. A spreadsheet takes =, +, - and @ at the beginning for a
- * formula, and a record's strings are anybody's; behind an apostrophe it is text. */
-static void quoted_csv(const char *s)
-{
-	struct buf b = { 0 };
-	int rc = text_escape(&b, s, strlen(s));
-
-	printf(*s && strchr("=+-@", *s) ? "\"'" : "\"");
-	for (size_t i = 0; rc == 0 && i < b.n; i++) {
-		if (b.p[i] == '"')
-			putchar('"');
-		putchar(b.p[i]);
-	}
-	putchar('"');
-	buf_free(&b);
-}
-
 static void quoted(const char *s, bool csv)
 {
 	if (csv)
-		quoted_csv(s);
+		print_csv(s);
 	else
-		quoted_json(s);
+		print_json(s);
 }
 
 /* Before a value: true if the value is to be printed. */

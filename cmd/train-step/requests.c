@@ -33,7 +33,7 @@ static int unknown_field(const struct view *v, struct why *w)
 
 /* What a request says besides settings. */
 struct said {
-	char id[256], role[32], parent[64], repeats[64], cwd[4096], origin[4096], control[32], evidence[32];
+	char id[256], role[32], parent[64], repeats[64], comparison[64], arm[256], cwd[4096], origin[4096], control[32], evidence[32];
 	bool resumes;
 };
 
@@ -47,6 +47,10 @@ static void read_names(const struct view *v, struct said *s, struct run_names *n
 		n->parent = s->parent;
 	if (view_copy(v, F_request_repeats, s->repeats, sizeof s->repeats))
 		n->repeats = s->repeats;
+	if (view_copy(v, F_request_comparison, s->comparison, sizeof s->comparison))
+		n->comparison = s->comparison;
+	if (view_copy(v, F_request_arm, s->arm, sizeof s->arm))
+		n->arm = s->arm;
 }
 
 static bool known_role(const char *role)
@@ -135,7 +139,7 @@ int run_requests(const struct stranger *stranger, int log, struct out *o)
 		rc = 0;
 		if (v.kind == KIND_request) {
 			status = code_worst(status, answer(&v, stranger, log, o));
-		} else if (v.kind != KIND_tool && v.kind != KIND_done && v.kind != KIND_note) {
+		} else if (v.kind != KIND_tool && v.kind != KIND_done && v.kind != KIND_note && v.kind != KIND_comparison) {
 			cmd_say("request: standard input: record %lld is no request", (long long)v.number);
 			status = code_worst(status, EX_DATAERR);
 		}

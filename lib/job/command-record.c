@@ -198,6 +198,8 @@ static void names_fields(struct command *c)
 	rec_str(r, F_run_request, n->request);
 	rec_str(r, F_run_parent, n->parent);
 	rec_str(r, F_run_repeats, n->repeats);
+	rec_str(r, F_run_comparison, n->comparison);
+	rec_str(r, F_run_arm, n->arm);
 }
 
 int command_record_run(struct command *c)

@@ -286,6 +286,8 @@ struct outcome {
 };
 struct run_names {
 	const char *role, *request, *parent, *repeats;
+	const char *comparison, *arm; /* of a planned run; NULL: none */
+	char *const *values;          /* NULL-terminated NAME=VALUE for a command's own placeholders; may be NULL */
 	const char *trainer; /* of a run that is refused: NULL is builtin */
 	char *const *argv;
 	int64_t show; /* --show K: example records and nothing else */

@@ -103,6 +103,9 @@ static int record_eval(struct trainer *t)
 	rec_int(r, F_eval_micro_batch, v->micro_batch);
 	rec_int(r, F_eval_length, v->length);
 	rec_num(r, F_eval_seconds, t->measure[PHASE_VALIDATE].seconds);
+	rec_int(r, F_eval_run_examples, t->progress.examples);
+	rec_num(r, F_eval_training_seconds, t->progress.training_seconds);
+	rec_num(r, F_eval_run_seconds, clock_seconds() - t->began);
 	return tr_send(t);
 }
 

@@ -140,6 +140,8 @@ void tr_name_fields(struct rec *r, const char *run, const struct run_names *n)
 	rec_str(r, F_run_request, n->request);
 	rec_str(r, F_run_parent, n->parent);
 	rec_str(r, F_run_repeats, n->repeats);
+	rec_str(r, F_run_comparison, n->comparison);
+	rec_str(r, F_run_arm, n->arm);
 	rec_str(r, F_run_trainer, n->trainer ? n->trainer : "builtin");
 	while (n->argv && n->argv[args])
 		args++;

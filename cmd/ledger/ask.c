@@ -1,0 +1,71 @@
+/* ask.c - the operands of a question, read into a book. */
+#include <string.h>
+
+#include "ledger.h"
+
+static int see(void *ctx, const struct view *v, struct why *w)
+{
+	return book_see(ctx, v, w);
+}
+
+static int see_steps(void *ctx, const struct ledger_steps *e, struct why *w)
+{
+	return book_steps(ctx, e, w);
+}
+
+static bool no_steps(void *ctx, const struct ledger_steps *e, int n)
+{
+	(void)ctx;
+	(void)e;
+	(void)n;
+	return false;
+}
+
+static int read_one(struct book *b, const char *name)
+{
+	struct reading r = { .see = see, .skipped = see_steps, .ctx = b };
+	struct operand o;
+	struct why w;
+	int status;
+
+	if (operand_open(&o, name, false, &w) < 0) {
+		cmd_warn(&w);
+		return w.code;
+	}
+	ledger_skip(o.l, no_steps, NULL);
+	status = operand_read(&o, &r);
+	operand_close(&o);
+	return status;
+}
+
+int ask_book(struct book **b, char **name, int n)
+{
+	static char *standard_input[] = { "-", NULL };
+	int status = 0;
+	struct why w;
+
+	if (n == 0) {
+		name = standard_input;
+		n = 1;
+	}
+	if (book_new(b, &w) < 0) {
+		cmd_warn(&w);
+		return w.code;
+	}
+	for (int i = 0; i < n; i++) {
+		if (i)
+			book_source(*b);
+		status = code_worst(status, read_one(*b, name[i]));
+	}
+	if (book_close(*b, &w) < 0) {
+		cmd_warn(&w);
+		status = code_worst(status, w.code);
+	}
+	return status;
+}
+
+/* Faults in the file are told, and what could be read is answered; without any of it there is nothing to say. */
+bool ask_worth(const struct book *b, int status)
+{
+	return status == 0 || (b && (book_runs(b) || book_others(b)));
+}
