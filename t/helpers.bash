@@ -45,7 +45,7 @@ requires() {
 	local thing
 	for thing; do
 		case $thing in
-		torch | numpy | msgpack) _module "$thing" || skip "python3-$thing is not installed" ;;
+		torch | numpy | msgpack | scipy) _module "$thing" || skip "python3-$thing is not installed" ;;
 		fashion-mnist) [[ -r /usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz ]] || skip "dataset-fashion-mnist is not installed" ;;
 		kjv) bible -f gen1:1 >/dev/null 2>&1 || skip "bible-kjv and bible-kjv-text are not installed" ;;
 		shared-data) [[ -d $PILOT_SHARED/data ]] || skip "no folder of shared data ($PILOT_SHARED/data)" ;;

@@ -11,7 +11,7 @@
 /* Regularised incomplete beta I_x(a,b), a,b > 0, and its inverse (DLMF 8.17). */
 double stat_beta(double x, double a, double b);
 double stat_beta_quantile(double p, double a, double b);
-/* Student's t with df > 0 (need not be whole) degrees of freedom. */
+/* Student's t with df > 0 (need not be whole) degrees of freedom; beyond 1e5 of them to 1e-7 only. */
 double stat_t_cdf(double t, double df);
 double stat_t_quantile(double p, double df);
 double stat_normal_cdf(double z);
@@ -44,13 +44,14 @@ double stat_sign_flip(const double *d, int n);
 /* Two-sided p of the permutation test of a difference of means, exact where C(nx+ny, nx) <= 2e6, else drawn. */
 double stat_permutation(const double *x, int nx, const double *y, int ny);
 /* Two-sided exact p of the rank-sum test (Mann and Whitney 1947), ties by midranks, every split counted
- * (nx + ny <= 24; drawn above). Worst ranks may be tied at +inf: a run that diverged is worse than any that did not. */
+ * where C(nx+ny, nx) <= 2e6, else drawn. Worst ranks may be tied at +inf: a run that diverged is worse than any that did not. */
 double stat_rank_sum(const double *x, int nx, const double *y, int ny);
 double stat_least_p(int n, int variants); /* the floor 2/2^n times the variants; at most 1 */
 /* Holm 1979: p[m] becomes the adjusted values, in place. */
 void stat_holm(double *p, int m);
 /* The smallest true difference that a two-sided t test at alpha finds with probability power, for paired differences
- * (ny = 0) of standard deviation sd, or two samples of pooled sd. By the noncentral t's normal approximation, said so. */
+ * (ny = 0) of standard deviation sd, or two samples of pooled sd: standard error x (t_(1-alpha/2) + t_power), the usual
+ * approximation of the noncentral t. */
 double stat_detectable(double sd, int nx, int ny, double alpha, double power);
 
 /* ---- stat-robust.c: middles ---- */

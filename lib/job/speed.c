@@ -3,13 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../base/stat.h"
 #include "job.h"
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
 
 /* The largest k with P(X < k) <= 2.5 % for X binomial (n, 1/2): then the k-th smallest and the k-th
  * largest enclose the median with 95 %. 0 below n = 6. */
@@ -27,17 +22,9 @@ static int median_rank(int n)
 	return k;
 }
 
-/* Student's t, 97.5 %, for n - 1 degrees of freedom. */
-static double student(int n)
-{
-	static const double t[] = { 0, 0, 12.706, 4.303, 3.182, 2.776 };
-	return t[n];
-}
-
 void speed_median(double *x, int n, double *median, double *low, double *high)
 {
-	qsort(x, (size_t)n, sizeof *x, ascending);
-	*median = n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+	*median = stat_median(x, n);
 	*low = 0;
 	*high = INFINITY;
 	int k = median_rank(n);
@@ -45,14 +32,10 @@ void speed_median(double *x, int n, double *median, double *low, double *high)
 		*low = x[k - 1];
 		*high = x[n - k];
 	} else if (n >= 3) {
-		double mean = 0, ss = 0;
-		for (int i = 0; i < n; i++)
-			mean += x[i] / n;
-		for (int i = 0; i < n; i++)
-			ss += (x[i] - mean) * (x[i] - mean);
-		double half = student(n) * sqrt(ss / (n - 1) / n);
-		*low = fmax(0, fmin(mean - half, *median));
-		*high = fmax(mean + half, *median);
+		struct stat_mean m = stat_of(x, n, 0.95);
+
+		*low = fmax(0, fmin(m.low, *median));
+		*high = fmax(m.high, *median);
 	}
 }
 
