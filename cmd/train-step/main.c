@@ -12,10 +12,12 @@ static const char usage[] =
 	"       train-step [-jt] [--msgpack] [options] -- command ...\n"
 	"       train-step [-jt] [--msgpack] [options] - [-- command ...]\n";
 
-enum { SHOW = 256, LOG };
+enum { SHOW = 256, LOG, SET, REPEATS, OWN_VALUES = 64 };
 static const struct cmd_option own[] = {
 	{ SHOW, "show", "K", "print the first K training examples as the loss sees them, and train nothing" },
 	CMD_STRANGER_OPTIONS,
+	{ SET, "set", "NAME=VALUE", "-- COMMAND: the value of a placeholder {NAME} of its own; may be given again" },
+	{ REPEATS, "repeats", "ID", "the run that this one repeats" },
 	{ LOG, "log", "FILE", "-- COMMAND: append its output to this file instead of standard error" },
 	{ STRANGER_DEADLINE, "deadline", "TIME", "-- COMMAND: no line, no output and no file written for so long is a hang (30m)" },
 	CMD_FORM_OPTIONS,
@@ -28,8 +30,10 @@ struct settings {
 	int64_t show;
 	bool requests;
 	struct stranger_options command; /* its argv is NULL where the builtin trainer is wanted */
-	const char *log;
+	const char *log, *repeats;
 	int log_fd;
+	char *value[OWN_VALUES + 1];     /* of --set, borrowed */
+	int values;
 	char **argv;                     /* as they came */
 };
 
@@ -53,7 +57,7 @@ static void progress(const char *line)
 
 static int run_one(const struct settings *s, struct out *o)
 {
-	struct run_names names = { .argv = s->argv, .show = s->show };
+	struct run_names names = { .argv = s->argv, .show = s->show, .repeats = s->repeats, .values = s->values ? s->value : NULL };
 	struct outcome result;
 	struct why w = { 0 };
 	int rc;
@@ -139,8 +143,8 @@ static int only_requests(struct settings *s)
 	for (enum option o = 0; o < OPTIONS; o++)
 		if (config_given(&s->config, o))
 			return cmd_usage_error("--%s with \"-\": settings come with the requests", option_info(o)->option);
-	if (s->show > 0)
-		return cmd_usage_error("--show with \"-\": settings come with the requests");
+	if (s->show > 0 || s->repeats || s->values)
+		return cmd_usage_error("--%s with \"-\": settings come with the requests", s->show > 0 ? "show" : s->repeats ? "repeats" : "set");
 	s->requests = true;
 	return 0;
 }
@@ -155,7 +159,8 @@ static bool dash_before(const struct settings *s, const struct cmd *c)
 
 static int with_command(struct settings *s, char **argv)
 {
-	struct command_run run = { .config = &s->config, .stranger = &s->command.stranger };
+	struct run_names names = { .values = s->values ? s->value : NULL };
+	struct command_run run = { .config = &s->config, .stranger = &s->command.stranger, .names = &names };
 	struct why w = { 0 };
 
 	s->command.stranger.argv = argv;
@@ -181,8 +186,8 @@ static int operands(struct settings *s, const struct cmd *c)
 		}
 		return status ? status : with_command(s, word);
 	}
-	if (s->command.any || s->log || s->command.stranger.deadline > 0)
-		return cmd_usage_error("--env, --resume-with, --step-regex, --evidence, --no-adapter, --log and --deadline are for a command: -- COMMAND");
+	if (s->command.any || s->log || s->values || s->command.stranger.deadline > 0)
+		return cmd_usage_error("--env, --set, --resume-with, --step-regex, --evidence, --no-adapter, --log and --deadline are for a command: -- COMMAND");
 	if (n == 0)
 		return 0;
 	if (n > 1 || strcmp(*word, "-") != 0)
@@ -202,10 +207,28 @@ static int open_log(struct settings *s)
 	return EX_IOERR;
 }
 
+static int add_value(struct settings *s, const char *value)
+{
+	const char *equals = strchr(value, '=');
+
+	if (!equals || equals == value || strcspn(value, "{}") < (size_t)(equals - value))
+		return cmd_usage_error("--set %s: NAME=VALUE is wanted", value);
+	if (s->values == OWN_VALUES)
+		return cmd_usage_error("--set %s: more than %d", value, OWN_VALUES);
+	s->value[s->values++] = (char *)value;
+	return 0;
+}
+
 static int store(struct settings *s, int opt, const char *value)
 {
 	int r;
 
+	if (opt == SET)
+		return add_value(s, value);
+	if (opt == REPEATS) {
+		s->repeats = value;
+		return ulid_valid(value) ? 0 : cmd_usage_error("--repeats %s: not a run's id", value);
+	}
 	if (cmd_form(opt, &s->form))
 		return 0;
 	if (opt == SHOW)

@@ -3,10 +3,11 @@
 #include "train-step.h"
 
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 200 }; /* how late a signal may be noticed while nothing comes */
+enum { LOOK_MS = 200, REQUEST_VALUES = 64 }; /* how late a signal may be noticed while nothing comes */
 
 /* False: asked to stop. */
 static bool wait_for_input(struct in *in)
@@ -34,6 +35,7 @@ static int unknown_field(const struct view *v, struct why *w)
 /* What a request says besides settings. */
 struct said {
 	char id[256], role[32], parent[64], repeats[64], comparison[64], arm[256], cwd[4096], origin[4096], control[32], evidence[32];
+	char *value[REQUEST_VALUES + 1]; /* owned */
 	bool resumes;
 };
 
@@ -51,6 +53,34 @@ static void read_names(const struct view *v, struct said *s, struct run_names *n
 		n->comparison = s->comparison;
 	if (view_copy(v, F_request_arm, s->arm, sizeof s->arm))
 		n->arm = s->arm;
+}
+
+/* NAME=VALUE of a command's own placeholders. */
+static int read_values(const struct view *v, struct said *s, struct run_names *n, struct why *w)
+{
+	int count = view_count(v, F_request_values);
+	const char *text;
+	size_t size;
+
+	if (count <= 0)
+		return 0;
+	if (count > REQUEST_VALUES)
+		return why_set(w, EX_USAGE, "request: record %lld: values: more than %d", (long long)v->number, REQUEST_VALUES);
+	for (int i = 0; i < count && view_item_str(v, F_request_values, i, &text, &size); i++) {
+		if (memchr(text, 0, size) || !memchr(text, '=', size) || *text == '=')
+			return why_set(w, EX_USAGE, "request: record %lld: values: \"%.*s\": not NAME=VALUE", (long long)v->number, size > 80 ? 80 : (int)size, text);
+		s->value[i] = strndup(text, size);
+		if (!s->value[i])
+			return why_set(w, EX_OSERR, "request: values: no memory");
+	}
+	n->values = s->value;
+	return 0;
+}
+
+static void free_values(struct said *s)
+{
+	for (int i = 0; i < REQUEST_VALUES; i++)
+		free(s->value[i]);
 }
 
 static bool known_role(const char *role)
@@ -99,6 +129,8 @@ static int try_request(const struct view *v, struct said *said, struct command_r
 		return why_set(w, EX_USAGE, "request: record %lld: role \"%s\": not one of train, trial, confirm, replay", (long long)v->number, role);
 	if ((rc = unknown_field(v, w)) != 0 || (rc = read_command(v, stranger, said, run, w)) != 0)
 		return rc;
+	if (!stranger && run->names->values)
+		return why_set(w, EX_USAGE, "request: record %lld: values are for a command", (long long)v->number);
 	if (config_init(&c) != 0)
 		return why_set(w, EX_OSERR, "request: settings: no memory");
 	if ((rc = config_from_view(&c, v, w)) == 0)
@@ -117,7 +149,9 @@ static int answer(const struct view *v, const struct stranger *stranger, int log
 	int rc;
 
 	read_names(v, &said, &names);
-	rc = try_request(v, &said, &run, stranger, o, &result, &w);
+	rc = read_values(v, &said, &names, &w);
+	if (rc == 0)
+		rc = try_request(v, &said, &run, stranger, o, &result, &w);
 	if (rc < 0 && !*result.status) {
 		refused = w;
 		rc = trainer_refuse(&names, &refused, o, &result, &w);
@@ -125,6 +159,7 @@ static int answer(const struct view *v, const struct stranger *stranger, int log
 			stop_request(SIGPIPE);
 	}
 	say_outcome(&result);
+	free_values(&said);
 	return result.code;
 }
 

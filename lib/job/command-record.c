@@ -107,6 +107,7 @@ static void fingerprint(struct command *c, const struct digests *d)
 	host_cpu(cpu);
 	if (v) {
 		words_from(v, c->how->config);
+		v->own = c->how->names->values;
 		for (size_t i = 0; i < sizeof loose / sizeof *loose; i++) {
 			v->has[loose[i]] = true;
 			snprintf(v->value[loose[i]], sizeof v->value[0], "{%s}", word_name(loose[i]));
@@ -202,6 +203,17 @@ static void names_fields(struct command *c)
 	rec_str(r, F_run_arm, n->arm);
 }
 
+static void values_field(struct command *c)
+{
+	char *const *v = c->how->names->values;
+	int n = 0;
+
+	while (v && v[n])
+		n++;
+	if (n)
+		rec_strs(&c->rec, F_run_values, v, n);
+}
+
 int command_record_run(struct command *c)
 {
 	const struct stranger *s = c->how->stranger;
@@ -215,6 +227,7 @@ int command_record_run(struct command *c)
 	rec_begin(r, KIND_run);
 	names_fields(c);
 	rec_str(r, F_run_trainer, "command");
+	values_field(c);
 	words_field(c, F_run_command, s->argv);
 	words_field(c, F_run_program, c->argv);
 	shell_field(c, F_run_resume_with, s->resume_with);

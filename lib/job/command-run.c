@@ -119,6 +119,7 @@ static int expand(const struct command_run *r, struct words *v, char ***argv, ch
 	int rc;
 
 	words_from(v, r->config);
+	v->own = r->names ? r->names->values : NULL;
 	if ((rc = words_list(v, s->argv, "argument", argv, w)) < 0)
 		return rc;
 	if (given && !(v->used >> WORD_RESUME & 1) && !s->resume_with)

@@ -75,6 +75,15 @@ static enum word find(const char *s, size_t n)
 	return p;
 }
 
+/* The value of a placeholder of the command's own; NULL: there is none. */
+static const char *own_value(const struct words *v, const char *s, size_t n)
+{
+	for (int i = 0; v->own && v->own[i]; i++)
+		if (strncmp(v->own[i], s, n) == 0 && v->own[i][n] == '=')
+			return v->own[i] + n + 1;
+	return NULL;
+}
+
 static int no_value(enum word p, const char *what, struct why *w)
 {
 	if (p == WORD_RESUME)
@@ -87,14 +96,19 @@ static int placeholder(struct words *v, const char *s, bool quoted, const char *
 {
 	size_t n = strcspn(s, "{}");
 	enum word p = find(s, n);
+	const char *own = p == WORDS ? own_value(v, s, n) : NULL;
 	int r;
 
 	if (s[n] != '}')
 		return why_set(w, EX_USAGE, "%.300s: \"{%.*s\" is not closed (a brace itself is written twice: {{)", what, n > 60 ? 60 : (int)n, s);
+	if (own) {
+		r = quoted ? shell_quoted(out, own) : buf_add(out, own, strlen(own));
+		return r < 0 ? why_set(w, EX_OSERR, "%.300s: no memory", what) : (int)n + 1;
+	}
 	if (p == WORDS && n == 6 && !memcmp(s, "secret", 6))
 		return why_set(w, EX_USAGE, "%.300s: what looked like a secret was left out of the record: name the command again, with it", what);
 	if (p == WORDS)
-		return why_set(w, EX_USAGE, "%.300s: {%.*s}: no such placeholder (there are micro_batch, accum, updates, length, seed, save_dir, resume; a brace itself is written twice: {{)",
+		return why_set(w, EX_USAGE, "%.300s: {%.*s}: no such placeholder (there are micro_batch, accum, updates, length, seed, save_dir, resume, and those of --set and of a plan; a brace itself is written twice: {{)",
 			what, n > 60 ? 60 : (int)n, s);
 	v->used |= 1u << p;
 	if (!v->has[p] && (r = no_value(p, what, w)) < 0)

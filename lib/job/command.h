@@ -14,6 +14,7 @@ struct words {
 	char value[WORDS][4200]; /* "" : none */
 	bool has[WORDS];         /* there is a value */
 	unsigned used;           /* bit by placeholder: some text asked for it */
+	char *const *own;        /* NULL-terminated NAME=VALUE of the command's own placeholders, borrowed; may be NULL */
 };
 /* From the settings; file names become absolute: the command may have another working folder. */
 void words_from(struct words *v, const struct config *c);

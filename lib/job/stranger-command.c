@@ -154,11 +154,18 @@ void again_settings(const struct watch *r, struct rec *q)
 	}, word[] = { { F_run_device, F_request_device }, { F_run_freeze, F_request_freeze } };
 	struct view v;
 	int64_t i;
+	char **values;
 	const char *s;
 	size_t n;
 
 	if (view_open(&v, r->raw.p, r->raw.n, NULL) < 0)
 		return;
+	values = list_of(&v, F_run_values);
+	for (i = 0; values && values[i]; i++)
+		;
+	if (values && i)
+		rec_strs(q, F_request_values, values, (int)i);
+	list_free(values);
 	for (size_t k = 0; k < sizeof number / sizeof *number; k++)
 		if (view_int(&v, number[k].from, &i))
 			rec_int(q, number[k].to, i);
