@@ -69,3 +69,47 @@ bool ask_worth(const struct book *b, int status)
 {
 	return status == 0 || (b && (book_runs(b) || book_others(b)));
 }
+
+/* ---- steps of a few runs ---- */
+
+struct asking {
+	const struct ids *runs;
+	int (*see)(void *ctx, const struct view *v, struct why *w);
+	void *ctx;
+};
+
+static bool these_steps(void *ctx, const struct ledger_steps *e, int n)
+{
+	const struct asking *a = ctx;
+
+	for (int i = 0; i < n; i++)
+		if (ids_find(a->runs, e[i].run))
+			return true;
+	return false;
+}
+
+static int see_these(void *ctx, const struct view *v, struct why *w)
+{
+	const struct asking *a = ctx;
+	char run[ULID_SIZE];
+
+	view_run(v, run);
+	return *run && ids_find(a->runs, run) ? a->see(a->ctx, v, w) : 0;
+}
+
+void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx)
+{
+	struct asking a = { runs, look, ctx };
+	struct reading r = { .see = see_these, .ctx = &a, .quiet = true };
+	struct why w;
+
+	for (int i = 0; i < n; i++) {
+		struct operand o;
+
+		if (strcmp(name[i], "-") == 0 || operand_open(&o, name[i], false, &w) < 0)
+			continue; /* said when the book was read */
+		ledger_skip(o.l, these_steps, &a);
+		(void)operand_read(&o, &r);
+		operand_close(&o);
+	}
+}

@@ -77,6 +77,9 @@ int operand_read(struct operand *o, const struct reading *r);
  * Returns the exit status so far; *b is the caller's also then, and may be NULL. */
 int ask_book(struct book **b, char **name, int n);
 bool ask_worth(const struct book *b, int status); /* something can be answered */
+/* Reads the files (not standard input) again: look gets every record of these runs, steps too; members without them are
+ * passed over. What is wrong in the files was said when the book was read. */
+void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx);
 
 /* ---- print.c ---- */
 

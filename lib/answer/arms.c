@@ -333,6 +333,13 @@ static int fill_planned(const struct book *b, struct arms *a, struct arm *m, con
 			add_note(a, c.last->id, "is one more run of what %s had done: only the first counts", x->run->id);
 		}
 	}
+	for (int i = 0; x && x->run && i < book_runs(b); i++) {
+		const struct book_run *r = book_run(b, i);
+		char repeats[ULID_SIZE];
+
+		if (strcmp(r->role, "train") == 0 && strcmp(r->request, request) && book_text(r, F_run_repeats, repeats, sizeof repeats) && strcmp(repeats, x->run->id) == 0)
+			add_note(a, r->id, "repeats %s by hand: it was not planned, and does not count", x->run->id);
+	}
 	return x ? 0 : -EX_OSERR;
 }
 
