@@ -77,6 +77,12 @@ ended_as() {
 	run -0 --separate-stderr train-step -j -- sh show.sh '{micro_batch}' '{accum}' '{seed}' '--resume={resume}' last
 	is "$stderr" "~ <32><1><1><last>"
 	is "$(jq -c 'select(.kind == "run") | [.micro_batch, .accum, .seed, .length]' <<<"$output")" '[32,1,1,null]'
+	# As two words: the option goes with its value, and nothing else does.
+	run -0 --separate-stderr train-step -j -- sh show.sh -v --resume '{resume}' --b=1 '{resume}' -- '{resume}' - '{resume}' -x 'r={resume}' last
+	is "$stderr" "~ <-v><--b=1><--><-><-x><last>"
+	is "$(jq -c 'select(.kind == "run") | .command[3:5]' <<<"$output")" '["--resume","{resume}"]' "as it was given"
+	run -0 --separate-stderr train-step -j -r here -- sh show.sh -v --resume '{resume}' last
+	is "$stderr" "~ <-v><--resume><here><last>"
 }
 
 @test "placeholders that are wrong are refused, naming the argument, and nothing runs" {

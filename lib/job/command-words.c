@@ -162,6 +162,12 @@ static void name_of(char out[300], const char *what, int i, const char *text)
 	snprintf(out, 300, "%.40s %d (%.200s)", what, i, text);
 }
 
+/* "--resume" in "--resume {resume}": it has no value of its own, and would take the next word for it. */
+static bool waits_for_value(const char *word)
+{
+	return word[0] == '-' && word[1] && strcmp(word, "--") != 0 && !strchr(word, '=');
+}
+
 int words_list(struct words *v, char *const *text, const char *what, char ***out, struct why *w)
 {
 	int n = 0, m = 0, r = 0;
@@ -172,6 +178,7 @@ int words_list(struct words *v, char *const *text, const char *what, char ***out
 	if (!(list = calloc((size_t)n + 1, sizeof *list)))
 		return why_set(w, EX_OSERR, "%s: no memory", what);
 	for (int i = 0; i < n && r >= 0; i++) {
+		bool follows = i > 1 && r == 0; /* a word that is in the list, and is not the program */
 		struct buf b = { 0 };
 
 		name_of(name, what, i, text[i]);
@@ -180,6 +187,10 @@ int words_list(struct words *v, char *const *text, const char *what, char ***out
 			list[m++] = (char *)b.p; /* NUL-terminated; now the list's */
 		else
 			buf_free(&b);
+		if (r == 1 && follows && !strcmp(text[i], "{resume}") && waits_for_value(list[m - 1])) {
+			free(list[--m]);
+			list[m] = NULL;
+		}
 	}
 	if (r < 0) {
 		words_free(list);

@@ -21,7 +21,8 @@ void words_from(struct words *v, const struct config *c);
 /* Text with its placeholders replaced, for sh in quotes if `quoted`; added to out. `what` names the text in the reason.
  * 0; 1 {resume} is in it and nothing is resumed; -EX_USAGE. */
 int words_expand(struct words *v, const char *text, bool quoted, const char *what, struct buf *out, struct why *w) MUST_USE;
-/* A NULL-terminated list of words, without those that 1 was returned for. Owned by the caller, freed by words_free. */
+/* A NULL-terminated list of words, without those that 1 was returned for, and without an
+ * option before one that is {resume} alone. Owned by the caller, freed by words_free. */
 int words_list(struct words *v, char *const *text, const char *what, char ***out, struct why *w) MUST_USE;
 void words_free(char **list); /* may be NULL */
 
