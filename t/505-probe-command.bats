@@ -160,6 +160,25 @@ sizes_of() { of trial "select(.part == \"$1\") | .micro_batch" | paste -sd' '; }
 	is "$output" "~ is its unit seconds" "milliseconds"
 }
 
+@test "rows that are another dimension of the input than the first, and one that only happened to be as many" {
+	FAKE_INPUT=10xB FAKE_T0=4000 FAKE_C=0 probe --memory 900000000 -- trainer '{micro_batch}'
+	exits 0
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "20 true" "conclusion"
+	is "$(of probe .why)" "~ rows are dimension 2 of the input \(10x2\): it follows \{micro_batch\}, and the first does not" "said"
+	is "$(of trial 'select(.verdict == "fits" and .rows != .micro_batch) | .micro_batch')" "" "rows of each trial"
+	is "$(of trial 'select(.examples_per_second != null) | select((.examples_per_second * .update_seconds / .micro_batch - 1 | fabs) > 1e-9) | .micro_batch')" "" "throughput is rows over seconds"
+	is "$(of probe '.accum, .effective_batch / .recommended' | paste -sd' ')" "1 1" "an update"
+	FAKE_INPUT=12x1x28 probe --memory 900000000 -- trainer '{micro_batch}'
+	exits 70
+	is "$(of probe '.status, .largest' | paste -sd' ')" "error null" "no size is returned"
+	is "$output" "~ error: the program trains on 12 rows where \{micro_batch\} was 2: its input is 12x1x28$" "message"
+	FAKE_INPUT=32x1 FAKE_PER=1000000 probe --memory 900000000 -- trainer '{micro_batch}'
+	exits 70
+	FAKE_INPUT=4xB FAKE_PER=1000000 probe --memory 900000000 -- trainer '{micro_batch}'
+	exits 0 "at one size the first happens to be as many"
+	is "$(of probe '.largest, .largest_exact' | paste -sd' ')" "100 true" "and the other is still the one"
+}
+
 @test "what no trial came to is said" {
 	probe --memory 900000000 -- trainer '{micro_batch}'
 	is "$(of probe '.unseen | join(" ")')" "validate save" "neither was seen"

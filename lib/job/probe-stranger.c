@@ -83,6 +83,7 @@ int stranger_begin(struct probe *p, struct why *w)
 	p->accumulates = v.used >> WORD_ACCUM & 1;
 	p->saves = v.used >> WORD_SAVE_DIR & 1;
 	p->stranger = *p->set->stranger;
+	p->axes = ~0u;
 	p->stranger.guard = shadow_guard(p->cwd, keep);
 	if (p->stranger.guard < 0)
 		p->stranger.guard = 0;
@@ -142,6 +143,7 @@ static int prepare(struct probe *p, struct trial *t, const char *part, int64_t s
 	if (c->memory_bytes == 0 && p->seek && p->budget > 0)
 		trial_int(t, O_memory_bytes, (int64_t)p->budget);
 	t->deadline = patience(p, t);
+	t->axes = p->axes;
 	return 0;
 }
 
@@ -184,8 +186,34 @@ int stranger_confirm_trial(struct probe *p, struct trial *t, int64_t size, struc
 
 /* ---- what a trial teaches ---- */
 
+/* Which dimension of its input holds the rows; not each script has them first. */
+static void learn_axes(struct probe *p, const struct trial *t)
+{
+	int axis = 0;
+	if (t->verdict != TRIAL_FITS)
+		return;
+	p->axes = t->axes;
+	if (t->axes & 1 || !(p->axes_sizes < 2 && t->size != p->axes_size))
+		return;
+	p->axes_size = t->size;
+	if (++p->axes_sizes < 2)
+		return;
+	while (!(t->axes >> axis & 1))
+		axis++;
+	probe_remark(p, "rows are dimension %d of the input (%s): it follows {micro_batch}, and the first does not", axis + 1, t->shape);
+}
+
+void stranger_stopped(struct probe *p)
+{
+	if (p->axes & 1 || p->axes_sizes != 1)
+		return;
+	p->search.lo = 0;
+	timing_drop(p, p->axes_size);
+}
+
 void stranger_learn(struct probe *p, const struct trial *t)
 {
+	learn_axes(p, t);
 	p->validated |= t->validated;
 	p->saved |= t->saved;
 	if (t->passes)

@@ -260,6 +260,8 @@ static bool enough(struct probe *p, int64_t size)
 static void stopped_at(struct probe *p, const struct trial *t)
 {
 	probe_warn(p, "the search stopped at micro-batch %lld: %s: %s", (long long)t->size, trial_verdict_name(t->verdict), t->why);
+	if (t->stranger)
+		stranger_stopped(p);
 }
 
 /* 1 go on, 0 the search is over. */

@@ -8,7 +8,7 @@
 
 enum trial_verdict { TRIAL_FITS, TRIAL_OOM, TRIAL_HOST_OOM, TRIAL_SPILLED, TRIAL_KERNEL_LIMIT, TRIAL_CRASHED, TRIAL_TIMEOUT, TRIAL_ERROR, TRIAL_STOPPED };
 
-enum { TRIAL_TIMES = 2000 };
+enum { TRIAL_TIMES = 2000, TRIAL_AXES = 8 };
 
 struct trial {
 	/* asked */
@@ -56,6 +56,8 @@ struct trial {
 	int64_t passes, replicas;    /* of its last update */
 	int64_t rowless;             /* updates that did not say their rows */
 	double full_rows;            /* rows of an update of whole passes, all replicas */
+	unsigned axes;               /* dimensions of the input that have been as many as was asked, by bit, here and before */
+	char shape[96];              /* of the input: 10x4 */
 };
 
 /* Times at one size, over all the runs that took them. */
@@ -100,6 +102,9 @@ struct probe {
 	char save[4096];          /* the user's folder for checkpoints; "" none */
 	bool accumulates, saves;  /* it has {accum}, {save_dir} */
 	double longest;           /* seconds of the longest trial so far that was whole */
+	unsigned axes;            /* dimensions of its input that {micro_batch} may decide, by bit; 1: the first alone */
+	int axes_sizes;           /* sizes that fit though the first dimension was another, up to 2 */
+	int64_t axes_size;        /* the last of them */
 	double budget;     /* bytes, 0 unknown */
 	char source[240];
 	struct timing timing[PROBE_SIZES];
@@ -194,6 +199,8 @@ int stranger_search_trial(struct probe *p, struct trial *t, int64_t size, struct
 int stranger_speed_trial(struct probe *p, struct trial *t, int64_t size, struct why *w) MUST_USE;
 int stranger_confirm_trial(struct probe *p, struct trial *t, int64_t size, struct why *w) MUST_USE;
 void stranger_learn(struct probe *p, const struct trial *t);
+/* The search has stopped at an error: a size that fitted by a dimension that happened to be as many is forgotten. */
+void stranger_stopped(struct probe *p);
 /* The same without the cap, where an address space is what is capped. A crash or a hang is no lack of memory; one
  * that comes in the cap alone, from a program that takes more without it, is (CAPPED). SLOW: it was given too little time. */
 enum control { CONTROL_NOTHING, CONTROL_CAPPED, CONTROL_SLOW };

@@ -26,6 +26,40 @@ static bool whole(const struct trial *t, int64_t rows)
 	return t->passes > 1 && rows < want && rows > want - t->size;
 }
 
+/* Dimensions of the input that are as many as was asked, by bit. */
+static unsigned axes_of(const struct trial *t, const struct view *v)
+{
+	unsigned axes = 0;
+	int64_t n;
+
+	for (int i = 0; i < TRIAL_AXES && view_item_int(v, F_step_shape, i, &n); i++)
+		axes |= n == t->size ? 1u << i : 0;
+	return axes;
+}
+
+static void keep_shape(struct trial *t, const struct view *v)
+{
+	size_t k = 0;
+	int64_t n;
+
+	for (int i = 0; i < TRIAL_AXES && k < sizeof t->shape && view_item_int(v, F_step_shape, i, &n); i++)
+		k += (size_t)snprintf(t->shape + k, sizeof t->shape - k, "%s%lld", i ? "x" : "", (long long)n);
+}
+
+/* The dimension of the input that {micro_batch} decides: the first, or another that is as many as was asked in every
+ * update of every trial so far. */
+static bool follows(struct trial *t, const struct view *v, int64_t rows)
+{
+	bool first = whole(t, rows);
+	unsigned axes = (axes_of(t, v) & ~1u) | first;
+
+	if (!axes)
+		return false;
+	t->axes &= axes;
+	t->full_rows = (double)((first ? rows : t->size * t->passes) * t->replicas);
+	return true;
+}
+
 void trial_hear_step(struct trial *t, const struct view *v)
 {
 	int64_t rows = 0, passes = 1;
@@ -44,12 +78,12 @@ void trial_hear_step(struct trial *t, const struct view *v)
 	if (t->replicas < 1)
 		t->replicas = 1;
 	t->rowless += !view_int(v, F_step_rows, &rows);
-	bool full = whole(t, rows);
-	if (full || !t->full)
-		t->rows = rows_of_pass(v, rows, t->passes);
+	bool full = follows(t, v, rows);
+	if (full || !t->full) {
+		t->rows = full && !whole(t, rows) ? t->size : rows_of_pass(v, rows, t->passes);
+		keep_shape(t, v);
+	}
 	t->full += full;
-	if (full)
-		t->full_rows = (double)(rows * t->replicas);
 	if (full && view_num(v, F_step_seconds, &seconds)) /* a short batch says nothing about the speed of a whole one */
 		trial_see_times(t, v, seconds);
 }
@@ -149,7 +183,9 @@ static void judge_done(struct trial *t)
 	else if (t->rowless == t->applied)
 		trial_judge(t, TRIAL_ERROR, "the program does not say how many rows it trains on: its step lines need `rows` (pilot-trainer(7))");
 	else if (t->full < 2)
-		trial_judge(t, TRIAL_ERROR, "the program trains on %lld rows where {micro_batch} was %lld", (long long)t->rows, (long long)t->size);
+		trial_judge(t, TRIAL_ERROR, "the program trains on %lld rows where {micro_batch} was %lld%s%s", (long long)t->rows, (long long)t->size, strchr(t->shape, 'x') ? ": its input is " : "", strchr(t->shape, 'x') ? t->shape : "");
+	else if (!t->axes)
+		trial_judge(t, TRIAL_ERROR, "no one dimension of the program's input follows {micro_batch}: it is %s where that was %lld", t->shape, (long long)t->size);
 	else if (t->step_seconds > t->seconds * 1.1 + 0.1)
 		trial_judge(t, TRIAL_ERROR, "reports %.3g seconds of updates, but only %.3g passed: is its unit seconds?", t->step_seconds, t->seconds);
 	else

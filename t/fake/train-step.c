@@ -20,7 +20,8 @@
  * With a command behind "--" (which it does not run) it plays what train-step writes of one: no plan, bytes as
  * address space, FAKE_BASE of them at the start, FAKE_PASSES in an update, FAKE_VAL the updates between
  * validations (0: none), FAKE_REQUESTS a file that gets the requests, FAKE_CAPPED=1 the fault only under --memory;
- * FAKE_CONFIRM bytes more in the confirmed run; the fault `rowless` leaves the rows out. */
+ * FAKE_CONFIRM bytes more in the confirmed run; the fault `rowless` leaves the rows out; FAKE_INPUT the shape of a pass,
+ * as 10xB: B is the micro-batch, and the first of them is told as rows. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -176,9 +177,25 @@ static void write_plan(struct fake *f)
 	write_rec(f);
 }
 
+static int input_shape(const struct fake *f, int64_t shape[8])
+{
+	const char *s = env("FAKE_INPUT", "");
+	int n = 0;
+	for (char *end; *s && n < 8; s = *end == 'x' ? end + 1 : end) {
+		shape[n++] = *s == 'B' ? f->c.micro_batch : strtoll(s, &end, 10);
+		if (*s == 'B')
+			end = (char *)s + 1;
+	}
+	return n;
+}
+
 static void write_step(struct fake *f, double seconds)
 {
 	int64_t passes = f->command ? (int64_t)env_num("FAKE_PASSES", (double)f->c.accum) : f->c.accum, rows = f->c.micro_batch * passes;
+	int64_t shape[8];
+	int dims = f->command ? input_shape(f, shape) : 0;
+	if (dims)
+		rows = shape[0] * passes;
 	f->updates++;
 	f->examples += rows;
 	begin(f, KIND_step, F_step_run);
@@ -187,6 +204,8 @@ static void write_step(struct fake *f, double seconds)
 	rec_int(&f->rec, F_step_tokens, f->examples * 10);
 	if (!fault(f, "rowless"))
 		rec_int(&f->rec, F_step_rows, fault(f, "rows") ? 1 : rows);
+	if (dims)
+		rec_ints(&f->rec, F_step_shape, shape, dims);
 	rec_int(&f->rec, F_step_passes, passes);
 	rec_num(&f->rec, F_step_seconds, fault(f, "ms") ? seconds * 1000 : seconds);
 	rec_num(&f->rec, F_step_data_seconds, seconds * env_num("FAKE_WAIT", 0));
