@@ -139,6 +139,8 @@ static void take_run(struct summary_row *r, const struct view *v)
 		summary_command(r, v);
 		return;
 	}
+	if (view_is(v, F_run_trainer, "import"))
+		view_copy(v, F_run_name, r->program, sizeof r->program);
 	take_spec(v, F_run_model, r->model, sizeof r->model);
 	take_spec(v, F_run_data, r->data, sizeof r->data);
 	take_spec(v, F_run_optimizer, r->optimizer, sizeof r->optimizer);
