@@ -1,0 +1,198 @@
+/* check-figures.c - a run's figures beside those of earlier nights.
+ *
+ * A figure is worse if it lies beyond the earlier median by more than `limit` times their 1.4826 MAD, and by more than
+ * the least change that counts. The limit makes the chance of any false alarm over all figures of the night at most the
+ * stated rate (Bonferroni), for figures that are steady and about normal; it is drawn for the number of earlier nights,
+ * because the MAD of a few numbers is itself uncertain. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/stat.h"
+#include "check.h"
+
+enum { DRAWS = 200000, EARLIER = 512 };
+
+struct figure {
+	char name[80];
+	bool less;      /* less is better */
+	bool quality;   /* a validation figure */
+	enum { RATE, SECONDS, BYTES, VALUE } unit;
+	enum field field;
+	const char *phase;
+};
+
+/* ---- the limit ---- */
+
+static double normal(uint64_t i, uint64_t k)
+{
+	return rand_normal(20261201, RAND_TEST, i, k);
+}
+
+static int descending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x < y) - (x > y);
+}
+
+double check_limit(int n, double alpha)
+{
+	double *ratio = malloc(DRAWS * sizeof *ratio), x[EARLIER], limit = INFINITY;
+	int at = (int)(alpha * DRAWS);
+
+	if (n > EARLIER)
+		n = EARLIER;
+	for (int i = 0; ratio && i < DRAWS; i++) {
+		double middle, mad;
+
+		for (int k = 0; k < n; k++)
+			x[k] = normal((uint64_t)i, (uint64_t)k);
+		middle = stat_median(x, n);
+		mad = stat_mad(x, n, middle);
+		ratio[i] = (normal((uint64_t)i, (uint64_t)n) - middle) / mad;
+	}
+	if (ratio) {
+		qsort(ratio, DRAWS, sizeof *ratio, descending);
+		limit = ratio[at < 1 ? 0 : at];
+	}
+	free(ratio);
+	return limit;
+}
+
+/* ---- figures ---- */
+
+/* Seconds of a phase: its steady record, else its last. */
+static double phase_seconds(const struct book_run *r, const char *phase)
+{
+	double seconds = NAN, s;
+	bool steady = false;
+
+	for (int i = 0; i < r->records; i++) {
+		struct view v;
+
+		if (r->record[i].kind != KIND_phase || !book_view(&r->record[i], &v) || !view_is(&v, F_phase_phase, phase) || !view_num(&v, F_phase_seconds, &s))
+			continue;
+		if (!steady || view_is(&v, F_phase_occurrence, "steady"))
+			seconds = s;
+		steady |= view_is(&v, F_phase_occurrence, "steady");
+	}
+	return seconds;
+}
+
+static double eval_at(const struct book_run *r, int64_t update, enum arms_metric m)
+{
+	for (int i = 0; i < r->evals; i++)
+		if (r->eval[i].update == update)
+			return arms_value(&r->eval[i], m);
+	return NAN;
+}
+
+static double value_of(const struct book_run *r, const struct figure *f, int64_t update)
+{
+	double x = NAN;
+	int64_t i;
+
+	if (f->phase)
+		return phase_seconds(r, f->phase);
+	if (f->quality)
+		return eval_at(r, update, f->less ? METRIC_LOSS : METRIC_ACCURACY);
+	if (field_info(f->field)->type == T_INT)
+		return book_int(r, f->field, &i) ? (double)i : NAN;
+	return book_num(r, f->field, &x) ? x : NAN;
+}
+
+static const struct figure fixed[] = {
+	{ "examples/s", false, false, RATE, F_end_examples_per_second, NULL },
+	{ "training", true, false, SECONDS, F_end_training_seconds, NULL },
+	{ "allocated peak", true, false, BYTES, F_end_allocated_peak_bytes, NULL },
+	{ "reserved peak", true, false, BYTES, F_end_reserved_peak_bytes, NULL },
+	{ "device used peak", true, false, BYTES, F_end_device_used_peak_bytes, NULL },
+	{ "resident peak", true, false, BYTES, F_end_resident_peak_bytes, NULL },
+	{ "load", true, false, SECONDS, F_NONE, "load" },
+	{ "data", true, false, SECONDS, F_NONE, "data" },
+	{ "forward", true, false, SECONDS, F_NONE, "forward" },
+	{ "backward", true, false, SECONDS, F_NONE, "backward" },
+	{ "update", true, false, SECONDS, F_NONE, "update" },
+	{ "validate", true, false, SECONDS, F_NONE, "validate" },
+	{ "save", true, false, SECONDS, F_NONE, "save" },
+	{ "validation loss", true, true, VALUE, F_NONE, NULL },
+	{ "validation accuracy", false, true, VALUE, F_NONE, NULL },
+};
+enum { FIGURES = sizeof fixed / sizeof *fixed };
+
+/* Earlier values of a figure; at equal updates, where it is one of validation. Returns how many. */
+static int earlier(const struct figure *f, const struct book_run *r, const struct book_run *const *base, int n, double *tonight, double *x)
+{
+	int64_t update = r->evals ? r->eval[r->evals - 1].update : -1;
+	int m = 0;
+
+	*tonight = value_of(r, f, update);
+	for (int i = 0; i < n && !isnan(*tonight) && m < EARLIER; i++) {
+		double v = value_of(base[i], f, update);
+
+		if (isfinite(v))
+			x[m++] = v;
+	}
+	return m;
+}
+
+int check_comparable(const struct book_run *r, const struct book_run *const *base, int n)
+{
+	double x[EARLIER], tonight;
+	int count = 0;
+
+	for (int i = 0; i < FIGURES; i++)
+		count += earlier(&fixed[i], r, base, n, &tonight, x) >= CHECK_FEW;
+	return count;
+}
+
+static void put(struct table *t, int k, const struct figure *f, double x)
+{
+	if (f->unit == SECONDS)
+		table_seconds(t, k, x);
+	else if (f->unit == BYTES)
+		table_bytes(t, k, (int64_t)x);
+	else
+		table_num(t, k, x, "%.5g");
+}
+
+static bool one(struct check *c, const struct check_job *j, const struct book_run *r, const struct figure *f, double tonight, double *x, int n, double limit)
+{
+	double middle = stat_median(x, n), mad = stat_mad(x, n, middle);
+	double least = (f->quality ? c->settings->loss_effect : c->settings->effect) * fabs(middle);
+	double room = limit * mad > least ? limit * mad : least;
+	/* a figure that is not finite is worse than any */
+	bool worse = isnan(tonight) || (f->less ? tonight > middle + room : tonight < middle - room);
+	struct table *t = c->table;
+
+	table_row(t);
+	table_text(t, 0, j->name);
+	table_text(t, 1, f->name);
+	put(t, 2, f, tonight);
+	put(t, 3, f, middle);
+	table_num(t, 4, middle ? 100 * (tonight - middle) / fabs(middle) : NAN, "%+.1f %%");
+	table_num(t, 5, middle ? 100 * room / fabs(middle) : NAN, "%.1f %%");
+	table_int(t, 6, n);
+	table_text(t, 7, worse ? "worse" : "ok");
+	table_run(t, r->id);
+	return worse;
+}
+
+int check_figures(struct check *c, const struct check_job *j, const struct book_run *r, const struct book_run *const *base, int n, double alpha)
+{
+	double x[EARLIER], tonight, limit = NAN;
+	int worse = 0, for_n = 0;
+
+	for (int i = 0; i < FIGURES; i++) {
+		int m = earlier(&fixed[i], r, base, n, &tonight, x);
+
+		if (m < CHECK_FEW)
+			continue;
+		if (m != for_n)
+			limit = check_limit(for_n = m, alpha);
+		worse += one(c, j, r, &fixed[i], tonight, x, m, limit);
+		c->compared++;
+	}
+	return worse;
+}
