@@ -115,10 +115,13 @@ static void unquote(struct buf *b)
 
 int export_cell(const struct view_pair *p, struct buf *out, bool *text)
 {
+	/* NaN and infinities are strings in JSON, and no words all the same */
+	bool number = p->value_size && (*p->value == 0xca || *p->value == 0xcb);
+
 	out->n = 0;
 	if (json_write(p->value, p->value_size, out) < 0)
 		return -EX_OSERR;
-	*text = out->n && strchr("\"[{", out->p[0]) != NULL;
+	*text = !number && out->n && strchr("\"[{", out->p[0]) != NULL;
 	if (out->n > 1 && out->p[0] == '"')
 		unquote(out);
 	return buf_add(out, "", 1) < 0 ? -EX_OSERR : (out->n--, 0);
