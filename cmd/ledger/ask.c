@@ -1,5 +1,9 @@
 /* ask.c - the operands of a question, read into a book. */
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ledger.h"
 
@@ -112,4 +116,54 @@ void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx
 		(void)operand_read(&o, &r);
 		operand_close(&o);
 	}
+}
+
+/* ---- what is read twice ---- */
+
+static int keep_one(const char *name, char **out)
+{
+	bool standard = strcmp(name, "-") == 0;
+	int from, kept;
+	struct stat st;
+	struct why w;
+
+	*out = NULL;
+	if (!standard && (stat(name, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
+		*out = strdup(name);
+		return *out ? 0 : EX_OSERR;
+	}
+	from = standard ? 0 : open(name, O_RDONLY | O_CLOEXEC);
+	kept = from < 0 ? why_errno(&w, EX_NOINPUT, "reading: %.300s", name) : operand_keep(from, &w);
+	if (from > 0)
+		close(from);
+	if (kept < 0) {
+		cmd_warn(&w);
+		return w.code;
+	}
+	return asprintf(out, "/proc/self/fd/%d", kept) < 0 ? EX_OSERR : 0;
+}
+
+int ask_keep(char **name, int n, char ***out, int *m)
+{
+	static char *standard_input[] = { "-", NULL };
+	int status = 0;
+
+	if (n == 0) {
+		name = standard_input;
+		n = 1;
+	}
+	*m = 0;
+	*out = calloc((size_t)n + 1, sizeof **out);
+	if (!*out)
+		return EX_OSERR;
+	for (int i = 0; i < n && status == 0; i++)
+		status = keep_one(name[i], &(*out)[(*m)++]);
+	return status;
+}
+
+void ask_kept_free(char **name, int n)
+{
+	for (int i = 0; name && i < n; i++)
+		free(name[i]);
+	free(name);
 }

@@ -3,7 +3,7 @@
 #define PILOT_CMD_LEDGER_H
 
 #include "../common/cmd.h"
-#include "../../lib/answer/answer.h"
+#include "../../lib/answer/curve.h"
 
 /* argv[0] is the subcommand's name. Return the exit status. */
 int do_append(int argc, char **argv);
@@ -48,6 +48,9 @@ bool pick_any(const struct pick *p);
 /* Marks the rows, and single runs inside a probe's row, that are asked for; value 1. */
 int pick_rows(const struct pick *p, const struct summary *s, struct ids *rows, struct ids *runs) MUST_USE;
 
+/* The runs of a book that --run names; none named: out stays empty. 0, or the exit status with all said. plot.c */
+int pick_book(const struct pick *p, const struct book *b, struct ids *out) MUST_USE;
+
 /* ---- operand.c ---- */
 
 /* "-" is standard input. again: it will be read twice, so a pipe is copied to an unlinked temporary file. */
@@ -57,6 +60,7 @@ struct operand {
 	struct ledger *l;
 };
 int operand_open(struct operand *o, const char *name, bool again, struct why *w) MUST_USE;
+int operand_keep(int from, struct why *w) MUST_USE; /* a pipe, copied into a file without a name: its descriptor */
 int operand_rewind(struct operand *o, struct why *w) MUST_USE; /* reads from the beginning again */
 void operand_close(struct operand *o);
 /* "reading: FILE: offset N, member N: what: why" */
@@ -77,9 +81,15 @@ int operand_read(struct operand *o, const struct reading *r);
  * Returns the exit status so far; *b is the caller's also then, and may be NULL. */
 int ask_book(struct book **b, char **name, int n);
 bool ask_worth(const struct book *b, int status); /* something can be answered */
+/* For questions that read twice: names in which what cannot be read again (standard input, a pipe) is a copy's, under
+ * /proc/self/fd. n may be 0. *out has *m names, freed by ask_kept_free. 0, or the exit status with all said. */
+int ask_keep(char **name, int n, char ***out, int *m) MUST_USE;
+void ask_kept_free(char **name, int n);
 /* Reads the files (not standard input) again: look gets every record of these runs, steps too; members without them are
  * passed over. What is wrong in the files was said when the book was read. */
 void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx);
+
+int curves_read(struct curves *c, const struct book *b, const struct ids *only, char **file, int files); /* the exit status; plot.c */
 
 /* ---- print.c ---- */
 

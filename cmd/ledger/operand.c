@@ -9,7 +9,7 @@
 #include "ledger.h"
 
 /* Copies a pipe into a file without a name, so that it can be read twice. */
-static int copy_to_temp(int from, struct why *w)
+int operand_keep(int from, struct why *w)
 {
 	const char *dir = getenv("TMPDIR");
 	unsigned char p[16384];
@@ -43,7 +43,7 @@ static int open_stdin(struct operand *o, bool again, struct why *w)
 	o->name = "standard input";
 	o->fd = 0;
 	if (fstat(0, &st) == 0 && !S_ISREG(st.st_mode) && again)
-		o->fd = copy_to_temp(0, w);
+		o->fd = operand_keep(0, w);
 	if (o->fd < 0)
 		return o->fd;
 	r = ledger_open_fd(&o->l, o->fd, o->name, w);
@@ -65,7 +65,7 @@ int operand_open(struct operand *o, const char *name, bool again, struct why *w)
 
 		if (fd < 0)
 			return why_errno(w, EX_NOINPUT, "reading: %.300s", name);
-		o->fd = copy_to_temp(fd, w);
+		o->fd = operand_keep(fd, w);
 		close(fd);
 		if (o->fd < 0)
 			return o->fd;
