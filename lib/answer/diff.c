@@ -32,6 +32,7 @@ int diff_see(struct diff_curves *c, const struct view *v, struct why *w)
 			k->step = p;
 			k->cap = cap;
 		}
+		s.order = k->n;
 		k->step[k->n++] = s;
 	}
 	return 0;
@@ -48,12 +49,40 @@ static int by_update(const void *a, const void *b)
 {
 	const struct diff_step *x = a, *y = b;
 
-	return (x->update > y->update) - (x->update < y->update);
+	if (x->update != y->update)
+		return x->update > y->update ? 1 : -1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* In the order of updates; of one that was logged twice, what was said last. */
+static void settle(struct diff_curve *c)
+{
+	size_t n = 0;
+
+	qsort(c->step, c->n, sizeof *c->step, by_update);
+	for (size_t i = 0; i < c->n; i++)
+		if (i + 1 == c->n || c->step[i].update != c->step[i + 1].update)
+			c->step[n++] = c->step[i];
+	c->n = n;
 }
 
 static bool same_loss(double x, double y)
 {
 	return x == y || (isnan(x) && isnan(y));
+}
+
+/* With all digits that tell them apart. */
+static void say_parting(struct answer *a, int64_t both, const struct diff_step *x, const struct diff_step *y)
+{
+	char first[32], second[32];
+
+	num_shortest(x->loss, first);
+	num_shortest(y->loss, second);
+	if (both)
+		answer_say(a, SAY, "losses", "Losses are the same, bit by bit, at the first %lld updates that both have, and part at update %lld: %s and %s.",
+		           (long long)both, (long long)x->update, first, second);
+	else
+		answer_say(a, SAY, "losses", "Losses differ from the first update that both have, %lld: %s and %s.", (long long)x->update, first, second);
 }
 
 static void say_curves(struct answer *a, struct diff_curves *c)
@@ -65,15 +94,15 @@ static void say_curves(struct answer *a, struct diff_curves *c)
 		answer_say(a, SAY, "losses", "Losses: not measured in %s.", !x->n && !y->n ? "either" : !x->n ? "the first" : "the second");
 		return;
 	}
-	qsort(x->step, x->n, sizeof *x->step, by_update);
-	qsort(y->step, y->n, sizeof *y->step, by_update);
+	settle(x);
+	settle(y);
 	for (size_t i = 0, k = 0; i < x->n && k < y->n;) {
 		if (x->step[i].update != y->step[k].update) {
 			*(x->step[i].update < y->step[k].update ? &i : &k) += 1;
 			continue;
 		}
 		if (!same_loss(x->step[i].loss, y->step[k].loss)) {
-			answer_say(a, SAY, "losses", "Losses are the same, bit by bit, at %lld updates and part at update %lld: %.9g and %.9g.", (long long)both, (long long)x->step[i].update, x->step[i].loss, y->step[k].loss);
+			say_parting(a, both, &x->step[i], &y->step[k]);
 			return;
 		}
 		last = x->step[i].update;

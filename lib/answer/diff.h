@@ -11,6 +11,7 @@ struct diff_curves {
 		struct diff_step {
 			int64_t update;
 			double loss;
+			size_t order; /* in which it came */
 		} *step; /* owned */
 		size_t n, cap;
 	} of[2];

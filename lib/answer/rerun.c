@@ -113,6 +113,22 @@ static void each(struct line *l, enum field f, const char *option)
 	}
 }
 
+/* Of a variable that looked like a secret only its name was kept. */
+static void environment(struct line *l)
+{
+	const char *s;
+	size_t n;
+
+	for (int i = 0; view_item_str(&l->run->run, F_run_env, i, &s, &n); i++) {
+		struct buf b = { 0 };
+
+		text(l, "--env");
+		l->bad |= buf_add(&b, s, n) < 0 || (!memchr(s, '=', n) && buf_printf(&b, "=" SECRET_MARK) < 0);
+		word(l, (const char *)b.p, b.n);
+		buf_free(&b);
+	}
+}
+
 static void one(struct line *l, enum field f, const char *option)
 {
 	const char *s;
@@ -196,7 +212,7 @@ static void train_step(struct line *l, const struct config *c, const struct conf
 	if (builtin)
 		return;
 	each(l, F_run_values, "--set");
-	each(l, F_run_env, "--env");
+	environment(l);
 	one(l, F_run_step_regex, "--step-regex");
 	one(l, F_run_resume_with, "--resume-with");
 	one(l, F_run_evidence, "--evidence");
