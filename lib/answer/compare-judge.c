@@ -222,15 +222,23 @@ static void say_variant(struct compare *c, const struct versus *v)
 /* What these seeds could have shown at all. */
 static void say_power(struct compare *c, const struct versus *v, int variants)
 {
-	double floor = stat_least_p(v->n, variants), least;
+	struct buf b = { 0 };
+	int most = 0;
 
-	if (v->by == MEANS_RANKS || v->n < 2 || isnan(v->d.sd))
-		return;
-	if (c->paired && v->n >= 3 && floor > ALPHA)
-		answer_say(c->answer, SAY, "power", "%s: with %d pairs and %d %s no result can be significant by counting sign flips (the least p is %.3g).", v->arm->name, v->n, variants, variants == 1 ? "variant" : "variants", floor);
-	least = stat_detectable(v->d.sd, v->n, c->paired ? 0 : v->n, ALPHA / variants, POWER);
-	if (isfinite(least) && least > 0)
-		answer_say(c->answer, SAY, "detectable", "%s: the smallest difference that %d %s with this spread would show four times in five is about %.2g.", v->arm->name, v->n, c->paired ? "pairs" : "runs an arm", least);
+	for (int i = 0; i < variants; i++)
+		if (v[i].by != MEANS_RANKS && v[i].n > most)
+			most = v[i].n;
+	if (c->paired && most >= 3 && stat_least_p(most, variants) > ALPHA)
+		answer_say(c->answer, SAY, "power", "With %d pairs and %d %s no result can be significant by counting sign flips: the least p is %.3g.", most, variants, variants == 1 ? "variant" : "variants", stat_least_p(most, variants));
+	for (int i = 0; i < variants; i++) {
+		double least = v[i].by == MEANS_RANKS || v[i].n < 2 ? INFINITY : stat_detectable(v[i].d.sd, v[i].n, c->paired ? 0 : v[i].n, ALPHA / variants, POWER);
+
+		if (isfinite(least) && least > 0)
+			c->answer->bad |= buf_printf(&b, "%s%.2g for %s", b.n ? ", " : "", least, v[i].arm->name) < 0;
+	}
+	if (b.n)
+		answer_say(c->answer, SAY, "detectable", "The smallest difference that so many seeds with this spread would show four times in five: about %s.", (char *)b.p);
+	buf_free(&b);
 }
 
 static void put_row(struct compare *c, struct table *t, const struct versus *v, const int *k)
@@ -313,8 +321,8 @@ int compare_judge(struct compare *c)
 		say_variant(c, &v[i]);
 	for (int i = 0; rc == 0 && i < n && !isnan(c->within); i++)
 		say_within(c, &v[i]);
-	for (int i = 0; rc == 0 && i < n; i++)
-		say_power(c, &v[i], n);
+	if (rc == 0)
+		say_power(c, v, n);
 	free(v);
 	return rc;
 }

@@ -180,7 +180,7 @@ static int curves(const struct book *b, enum plot_kind k, const struct plot_sett
 		}
 	if (least > 0 && most / least > 20)
 		c->y_scale = CHART_LOG;
-	snprintf(c->subtitle, sizeof c->subtitle, "%.120s%s%s", s->source ? s->source : "", s->arms ? "; mean of an arm's runs, band from least to greatest" : "", c->y_scale == CHART_LOG ? "; log scale" : "");
+	snprintf(c->subtitle, sizeof c->subtitle, "%.120s%s%s%s", s->source ? s->source : "", s->source && s->arms ? "; " : "", s->arms ? "mean of an arm's runs, band from least to greatest" : "", c->y_scale == CHART_LOG ? "; log scale" : "");
 	return rc;
 }
 
