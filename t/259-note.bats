@@ -24,8 +24,8 @@ setup() {
 	is "$(jq -r 'select(.kind == "tool" and .name == "ledger") | .argv[0:1][]' <<<"$output" | xargs)" "note note" "who added it"
 	ledger verify l
 	run -0 ledger show -t l
-	is "$output" "~ spikes at 9" "shown with its run"
-	is "$output" "~ keep it" "shown with its run"
+	is "$output" "~ note \($(id -un), $(date -u +%F)\)"$'\n'" +spikes at 9" "shown with its run"
+	is "$output" "~ decision \(Ada, $(date -u +%F)\)"$'\n'" +keep it" "shown as what it is"
 }
 
 @test "note: of a comparison by its name or the beginning of its id; compare tells it" {

@@ -64,6 +64,11 @@ P
 	is "$output" "~ \{secret\}" "in its place"
 	is "$output" "~ what looked like a secret was not kept" "told"
 	run -64 sh -c "$(ledger rerun "$RUN" s 2>/dev/null)"
+	is "$output" "~ what looked like a secret was left out" "refused as it is"
+	train-step -n 1 --env "LONG=$(printf 'x%.0s' {1..2000})" -- sh -c 'echo step: 1' >s || true
+	run ledger rerun "$(ledger summary -j s 2>/dev/null | jq -r .id)" s
+	is "$output" "~ the value of LONG was too long for the record" "too long"
+	is "$output" "~ LONG=\{secret\}" "nor cut"
 }
 
 @test "rerun: data that is missing or other, another revision, host and version are told" {

@@ -40,6 +40,10 @@ ids() { ledger summary -j "$@" | jq -r .id; }
 	run -0 ledger diff "$(ids a)" "$(ids a)" a
 	is "$output" "~ none differs" "itself"
 	run -0 ledger diff "$(ids a)" "$(ids b)" b a
+	run -0 bash -c "cat a b | ledger diff $(ids a) $(ids b)"
+	is "$output" "~ Losses are the same, bit by bit, at all 6 updates" "a pipe"
+	run -0 bash -c "cat b | ledger diff $(ids a) $(ids b) <(cat a) -"
+	is "$output" "~ Losses are the same, bit by bit, at all 6 updates" "two pipes"
 }
 
 @test "diff: steps logged twice count as said last; NaN equals NaN; updates beyond 2^53; no steps in common" {

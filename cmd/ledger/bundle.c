@@ -16,31 +16,11 @@ static const struct cmd_option options[] = {
 };
 
 struct bundling {
-	char **name;
+	char **name; /* files that can be read again */
 	int n;
-	struct operand *operand;
-	struct book *book;
 	const struct book_run *run;
 	struct out *json, *msgpack;
 };
-
-static int see(void *ctx, const struct view *v, struct why *w)
-{
-	return book_see(((struct bundling *)ctx)->book, v, w);
-}
-
-static int see_steps(void *ctx, const struct ledger_steps *e, struct why *w)
-{
-	return book_steps(((struct bundling *)ctx)->book, e, w);
-}
-
-static bool no_steps(void *ctx, const struct ledger_steps *e, int n)
-{
-	(void)ctx;
-	(void)e;
-	(void)n;
-	return false;
-}
 
 static int keep(void *ctx, const struct view *v, struct why *w)
 {
@@ -63,43 +43,30 @@ static bool its_steps(void *ctx, const struct ledger_steps *e, int n)
 	return false;
 }
 
-/* First without steps, to find the run; then with its own. */
-static int go_over(struct bundling *b)
+/* What could not be opened, and other faults, were said when the book was read. */
+static int read_again(struct bundling *b)
 {
-	struct reading first = { .see = see, .skipped = see_steps, .ctx = b }, second = { .see = keep, .ctx = b, .quiet = true };
-	struct reading *r = b->run ? &second : &first;
+	struct reading r = { .see = keep, .ctx = b, .quiet = true };
 	int status = 0;
 	struct why w;
 
 	for (int i = 0; i < b->n; i++) {
-		struct operand *o = &b->operand[i];
+		struct operand o;
 
-		if (b->run && !o->l)
-			continue; /* could not be opened, and that was said */
-		if (!b->run && i)
-			book_source(b->book);
-		if ((b->run ? operand_rewind(o, &w) : operand_open(o, b->name[i], true, &w)) < 0) {
-			o->l = NULL;
-			cmd_warn(&w);
-			status = code_worst(status, w.code);
+		if (operand_open(&o, b->name[i], false, &w) < 0)
 			continue;
-		}
-		ledger_skip(o->l, b->run ? its_steps : no_steps, b);
-		status = code_worst(status, operand_read(o, r));
+		ledger_skip(o.l, its_steps, b);
+		status = code_worst(status, operand_read(&o, &r));
+		operand_close(&o);
 	}
 	return status;
 }
 
-static int find(struct bundling *b, const char *word)
+static int find(const struct book *b, const char *word, const struct book_run **r)
 {
 	struct why w;
-	int rc = book_close(b->book, &w);
+	int rc = book_find(b, word, r, &w);
 
-	if (rc < 0) {
-		cmd_warn(&w);
-		return w.code;
-	}
-	rc = book_find(b->book, word, &b->run, &w);
 	if (rc > 0)
 		return 0;
 	return rc == 0 ? cmd_usage_error("bundle: %.60s: no run whose id begins so is in what was read", word) : cmd_usage_error("%s", w.text);
@@ -113,7 +80,7 @@ static int spool(struct bundling *b, FILE *json, FILE *msgpack, int *status, str
 	if (rc < 0)
 		return rc;
 	rc = out_open(&b->msgpack, fileno(msgpack), FORM_MSGPACK, w);
-	faults = rc < 0 ? 0 : go_over(b);
+	faults = rc < 0 ? 0 : read_again(b);
 	if (rc == 0 && faults && faults != EX_DATAERR)
 		rc = why_set(w, faults, "bundle: %s: its records cannot be read again", b->run->id);
 	else if (rc == 0 && faults && !*status)
@@ -156,24 +123,19 @@ static int write_archive(struct bundling *b, const char *path, bool checkpoint, 
 
 static int bundle(struct bundling *b, const char *word, const char *path, bool checkpoint)
 {
-	int status, found;
-	struct why w;
+	struct book *book = NULL;
+	int status = ask_book(&book, b->name, b->n), found;
 
-	b->operand = calloc((size_t)b->n, sizeof *b->operand);
-	if (!b->operand || book_new(&b->book, &w) < 0) {
-		cmd_say("bundle: out of memory");
-		return EX_OSERR;
+	if (ask_worth(book, status) && (status == 0 || status == EX_DATAERR)) {
+		found = find(book, word, &b->run);
+		status = found ? code_worst(status, found) : write_archive(b, path, checkpoint, status);
 	}
-	status = go_over(b);
-	if (status && status != EX_DATAERR)
-		return status;
-	found = find(b, word);
-	return found ? code_worst(status, found) : write_archive(b, path, checkpoint, status);
+	book_free(book);
+	return status;
 }
 
 int do_bundle(int argc, char **argv)
 {
-	static char *standard_input[] = { "-", NULL };
 	struct bundling b = { 0 };
 	const char *value, *path = NULL;
 	bool checkpoint = false;
@@ -195,14 +157,9 @@ int do_bundle(int argc, char **argv)
 		cmd_say("writing: %.300s: is there already, and is not overwritten", path);
 		return EX_USAGE;
 	}
-	b.n = c.argc - c.operand - 1;
-	b.name = b.n ? c.argv + c.operand + 1 : standard_input;
-	b.n = b.n ? b.n : 1;
-	status = bundle(&b, c.argv[c.operand], path, checkpoint);
-	for (int i = 0; b.operand && i < b.n; i++)
-		if (b.operand[i].l)
-			operand_close(&b.operand[i]);
-	free(b.operand);
-	book_free(b.book);
+	status = ask_keep(c.argv + c.operand + 1, c.argc - c.operand - 1, &b.name, &b.n);
+	if (status == 0)
+		status = bundle(&b, c.argv[c.operand], path, checkpoint);
+	ask_kept_free(b.name, b.n);
 	return status;
 }

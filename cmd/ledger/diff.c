@@ -56,9 +56,10 @@ int do_diff(int argc, char **argv)
 {
 	struct printing how = { 0 };
 	struct book *b = NULL;
+	char **file = NULL;
 	const char *value;
 	struct cmd c;
-	int opt, status;
+	int opt, status, files = 0;
 
 	cmd_options(&c, argc, argv, usage, options, NULL);
 	while ((opt = cmd_next(&c, &value)) >= 0)
@@ -68,9 +69,13 @@ int do_diff(int argc, char **argv)
 		return c.status;
 	if (c.argc - c.operand < 2)
 		return cmd_usage_error("diff: which two runs?");
-	status = ask_book(&b, argv + c.operand + 2, c.argc - c.operand - 2);
-	if (ask_worth(b, status))
-		status = code_worst(status, answer(b, c.argv + c.operand, c.argv + c.operand + 2, c.argc - c.operand - 2, &how));
+	status = ask_keep(c.argv + c.operand + 2, c.argc - c.operand - 2, &file, &files);
+	if (status == 0) {
+		status = ask_book(&b, file, files);
+		if (ask_worth(b, status))
+			status = code_worst(status, answer(b, c.argv + c.operand, file, files, &how));
+	}
 	book_free(b);
+	ask_kept_free(file, files);
 	return status;
 }

@@ -113,6 +113,8 @@ static void each(struct line *l, enum field f, const char *option)
 	}
 }
 
+enum { RECORDED = 1000 }; /* bytes of NAME=VALUE in a record; "..." behind it tells that there were more */
+
 /* Of a variable that looked like a secret only its name was kept. */
 static void environment(struct line *l)
 {
@@ -120,8 +122,13 @@ static void environment(struct line *l)
 	size_t n;
 
 	for (int i = 0; view_item_str(&l->run->run, F_run_env, i, &s, &n); i++) {
+		bool cut = n == RECORDED + 3 && memcmp(s + RECORDED, "...", 3) == 0;
 		struct buf b = { 0 };
 
+		if (cut) {
+			n = strcspn(s, "=");
+			say(l, "the value of %.*s was too long for the record", (int)n, s);
+		}
 		text(l, "--env");
 		l->bad |= buf_add(&b, s, n) < 0 || (!memchr(s, '=', n) && buf_printf(&b, "=" SECRET_MARK) < 0);
 		word(l, (const char *)b.p, b.n);

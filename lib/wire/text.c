@@ -89,13 +89,16 @@ static void text_note(struct pen *p, const struct view *v)
 {
 	const char *s;
 	size_t n;
-	char author[VALUE];
+	char author[VALUE], date[RFC3339_SIZE];
+	struct timestamp t;
+	bool decision = false;
 	if (!view_str(v, F_note_text, &s, &n))
 		return;
+	view_bool(v, F_note_decision, &decision);
 	pen_break(p);
-	pen_colored(p, YELLOW, "note");
+	pen_colored(p, YELLOW, decision ? "decision" : "note");
 	if (*say_str(v, F_note_author, author))
-		pen_printf(p, " (%s)", author);
+		pen_printf(p, view_time(v, F_note_t, &t) && rfc3339_write(t, date) ? " (%s, %.10s)" : " (%s)", author, date);
 	pen_newline(p);
 	pen_wrapped(p, "", 2, s, n);
 }
