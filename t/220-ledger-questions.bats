@@ -198,6 +198,23 @@ three() {
 	for id in $(tail -n +2 <<<"$output" | cut -d' ' -f1); do is "$(ledger summary -j -r $id x.ledger | wc -l)" 1 "$id"; done
 }
 
+@test "summary: of a comparison, how many of its planned runs came" {
+	ledger plan -m gpt:layers=1,width=16,heads=2 -d sums -n 2 --control lr=1e-3 --vary lr=2e-3 --seeds 1,2 --name $'rates\e[31m' >p
+	ledger append l <p
+	run -0 ledger summary l
+	is "$(tail -1 <<<"$output")" 'comparison rates\x1b[31m: 0 of 4 planned runs came' "none yet"
+	train-step - <p | ledger append l
+	ledger show --msgpack --last l | ledger show -j - 2>/dev/null | jq -c 'if .run then .run = "01J00000000000000000000009" else . end | if .kind == "run" then .repeats = "x" else . end' >again
+	ledger append l <again
+	run -0 ledger summary l l
+	is "$(grep ^comparison <<<"$output")" 'comparison rates\x1b[31m: 4 of 4 planned runs came' "the same ledger twice"
+	run -0 ledger summary l
+	is "$(tail -1 <<<"$output")" 'comparison rates\x1b[31m: 4 of 4 planned runs came' "a repetition is none besides"
+	is "$(ledger summary -j l | wc -l)" 5 "JSON has rows of runs only"
+	run -0 ledger summary --last l
+	[[ $output != *comparison* ]]
+}
+
 @test "summary over heads alone gives what reading all steps gives" {
 	three
 	stream --open --seed 7 --steps 250 >d

@@ -108,6 +108,21 @@ int print_answer(const struct answer *a, const struct printing *p); /* the exit 
 void print_json(const char *s); /* quoted */
 void print_csv(const char *s);  /* quoted; no formula, no control characters */
 
+/* ---- planned.c ---- */
+
+/* The comparisons of a ledger. Zero to begin. */
+struct planned {
+	struct plan_seen {
+		char id[ULID_SIZE], name[128];
+		int64_t runs, came;
+	} *plan; /* owned */
+	int n;
+	struct ids runs; /* counted */
+};
+int planned_see(struct planned *p, const struct view *v, struct why *w) MUST_USE; /* any record */
+void planned_print(const struct planned *p); /* a line each */
+void planned_free(struct planned *p);
+
 /* ---- fresh.c ---- */
 
 /* A ledger that appears under its name when it is whole, and never over another file. */

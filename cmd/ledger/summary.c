@@ -17,14 +17,22 @@ static const struct cmd_option options[] = {
 	{ 0 },
 };
 
+struct summing {
+	struct summary *runs;
+	struct planned planned;
+};
+
 static int see(void *ctx, const struct view *v, struct why *w)
 {
-	return summary_see(ctx, v, w);
+	struct summing *s = ctx;
+	int rc = planned_see(&s->planned, v, w);
+
+	return rc < 0 ? rc : summary_see(s->runs, v, w);
 }
 
 static int see_steps(void *ctx, const struct ledger_steps *e, struct why *w)
 {
-	return summary_steps(ctx, e, w);
+	return summary_steps(((struct summing *)ctx)->runs, e, w);
 }
 
 static bool no_steps(void *ctx, const struct ledger_steps *e, int n)
@@ -35,7 +43,7 @@ static bool no_steps(void *ctx, const struct ledger_steps *e, int n)
 	return false;
 }
 
-static int read_all(struct summary *s, char **name, int n)
+static int read_all(struct summing *s, char **name, int n)
 {
 	struct reading r = { .see = see, .skipped = see_steps, .ctx = s };
 	int status = 0;
@@ -376,8 +384,9 @@ static void print_table(const struct picked *p, bool csv)
 
 /* ---- the command ---- */
 
-static int answer(const struct summary *s, const struct pick *pick, int form)
+static int answer(const struct summing *all, const struct pick *pick, int form)
 {
+	const struct summary *s = all->runs;
 	struct ids rows = { 0 }, runs = { 0 };
 	struct picked p = { .s = s };
 	int status = 0;
@@ -396,6 +405,8 @@ static int answer(const struct summary *s, const struct pick *pick, int form)
 		print_table(&p, form == CSV);
 	else if (status == 0)
 		print_text(&p);
+	if (status == 0 && !form && !p.rows)
+		planned_print(&all->planned);
 	ids_free(&rows);
 	ids_free(&runs);
 	return status;
@@ -405,7 +416,7 @@ int do_summary(int argc, char **argv)
 {
 	static char *standard_input[] = { "-", NULL };
 	struct pick pick = { 0 };
-	struct summary *s;
+	struct summing s = { 0 };
 	const char *value;
 	struct cmd c;
 	int opt, form = 0, status;
@@ -419,17 +430,18 @@ int do_summary(int argc, char **argv)
 	}
 	if (opt != CMD_END)
 		return c.status;
-	s = summary_new();
-	if (!s) {
+	s.runs = summary_new();
+	if (!s.runs) {
 		cmd_say("summing up: out of memory");
 		return EX_OSERR;
 	}
 	if (c.operand < argc)
-		status = read_all(s, argv + c.operand, argc - c.operand);
+		status = read_all(&s, argv + c.operand, argc - c.operand);
 	else
-		status = read_all(s, standard_input, 1);
-	if (status == 0 || summary_count(s))
-		status = code_worst(status, answer(s, &pick, form));
-	summary_free(s);
+		status = read_all(&s, standard_input, 1);
+	if (status == 0 || summary_count(s.runs) || s.planned.n)
+		status = code_worst(status, answer(&s, &pick, form));
+	summary_free(s.runs);
+	planned_free(&s.planned);
 	return status;
 }
