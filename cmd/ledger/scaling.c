@@ -100,7 +100,7 @@ int do_scaling(int argc, char **argv)
 		return cmd_usage_error("scaling: --target METRIC=X says what is to be reached");
 	if (!isnan(q.s.upfront) && isnan(q.s.price))
 		return cmd_usage_error("--upfront: needs --price, against which it breaks even");
-	status = ask_book(&b, argv + c.operand, argc - c.operand);
+	status = ask_book(&b, argv + c.operand, c.argc - c.operand);
 	if (ask_worth(b, status))
 		status = code_worst(status, answer(b, &q));
 	book_free(b);
