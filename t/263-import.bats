@@ -80,8 +80,8 @@ rows() { ledger summary -j "$@"; }
 @test "import: a bad cell is named by line and column, and no run is written" {
 	bad() {
 		printf "$1" >b.csv
-		run -65 bash -c "ledger import csv b.csv 2>err | ledger show -j - 2>/dev/null | jq -c 'select(.kind == \"run\")'; exit \${PIPESTATUS[0]}"
-		is "$output" "" "no run"
+		run -65 bash -c "ledger import csv b.csv 2>err | ledger show -j - 2>/dev/null ; exit \${PIPESTATUS[0]}"
+		is "$output" "" "nothing"
 		is "$(<err)" "~ $2" "message"
 	}
 	bad 'step,loss\n1,2\n2,x\n' 'importing: b.csv: line 3, column loss: x: not a number'
@@ -96,6 +96,19 @@ rows() { ledger summary -j "$@"; }
 	printf '{"step":1,"loss":1}\n{"step":2,\n' >b.jsonl
 	run -65 bash -c "ledger import jsonl b.jsonl >/dev/null"
 	is "$output" "~ b.jsonl.*line 2" "JSON"
+}
+
+@test "import: of several files all or nothing; the digest tells one that came twice" {
+	printf 'step,loss\n1,2\n' >a.csv
+	printf 'step,loss\n1,x\n' >b.csv
+	run -65 --separate-stderr ledger import csv -j a.csv b.csv
+	is "$output" "" "nothing"
+	is "$stderr" "~ b.csv: line 2, column loss" "why"
+	cp a.csv c.csv
+	for f in a.csv c.csv; do ledger import csv $f | ledger append l; done
+	run -0 bash -c "ledger export jsonl --kind run l | jq -r '.imported_digest // empty' | sort | uniq -d"
+	is "$output" "sha256:$(sha256sum <a.csv | cut -c1-64)" "twice"
+	is "$(ledger summary -j l | wc -l)" 2 "runs of their own"
 }
 
 @test "import: usage" {

@@ -42,17 +42,21 @@ static int one(const struct importing *i, const char *path, struct out *o, struc
 	return rc;
 }
 
+/* Each file is read twice: nothing is written unless all of them are good. */
 static int all(const struct importing *i, char **argv, char **file, int n)
 {
 	struct why w = { 0 };
 	char id[ULID_SIZE];
 	struct out *o;
-	int rc = out_open(&o, STDOUT_FILENO, i->form, &w), closed;
+	int rc = 0, closed;
 
+	for (int k = 0; k < n && rc == 0; k++)
+		rc = one(i, file[k], NULL, &w);
 	if (rc == 0)
-		rc = tool_begin(o, "ledger", argv, id, &w);
-	else
+		rc = out_open(&o, STDOUT_FILENO, i->form, &w);
+	if (rc < 0)
 		return cmd_warn(&w), -rc;
+	rc = tool_begin(o, "ledger", argv, id, &w);
 	for (int k = 0; k < n && rc == 0; k++)
 		rc = one(i, file[k], o, &w);
 	if (rc < 0)

@@ -17,6 +17,7 @@ struct import {
 	bool *taken; /* (columns) */
 	char (*run_name)[256]; /* runs named by a column, in the order in which they came */
 	int run_names;
+	char digest[72]; /* of the file */
 	struct why *w;
 };
 

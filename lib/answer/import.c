@@ -155,6 +155,7 @@ static int run_record(const struct import *m, const struct series *s, const char
 	rec_str(r, F_run_role, "train");
 	rec_str(r, F_run_trainer, "import");
 	rec_str(r, F_run_imported, m->t->path);
+	rec_str(r, F_run_imported_digest, m->digest);
 	rec_str(r, F_run_name, m->s->name ? m->s->name : run ? run : *s->name ? s->name : slash ? slash + 1 : m->t->path);
 	for (int i = 0; rc == 0 && m->s->set && m->s->set[i]; i++)
 		rc = set_field(m, r, m->s->set[i]);
@@ -381,12 +382,14 @@ int import_runs(const struct log_table *t, const struct import_settings *s, stru
 	m.taken = calloc((size_t)t->columns + 1, sizeof *m.taken);
 	rc = m.taken ? import_columns(&m) : why_set(w, EX_OSERR, "importing: out of memory");
 	if (rc == 0)
+		rc = sha_file(t->path, m.digest, NULL, w);
+	if (rc == 0)
 		rc = check_set(&m);
 	if (rc == 0)
 		rc = check_cells(&m);
-	for (int i = 0; rc == 0 && i < m.n; i++)
+	for (int i = 0; rc == 0 && o && i < m.n; i++)
 		rc = write_series(&m, &m.series[i], o);
-	for (int k = 0; rc == 0 && k < t->columns; k++)
+	for (int k = 0; rc == 0 && o && k < t->columns; k++)
 		if (!m.taken[k] && buf_printf(untaken, "%s%s", untaken->n ? ", " : "", t->name[k]) < 0)
 			rc = why_set(w, EX_OSERR, "importing: out of memory");
 	free(m.taken);

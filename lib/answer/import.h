@@ -31,7 +31,7 @@ struct import_settings {
 	const char *const *set; /* "field=value" of the run record, NULL-terminated; may be NULL */
 };
 /* Writes the runs of a table; untaken gets the names of columns that were not taken, separated by ", ". Nothing is written
- * unless every cell is good: -EX_DATAERR names the line and the column, -EX_USAGE the map or setting. */
+ * unless every cell is good: -EX_DATAERR names the line and the column, -EX_USAGE the map or setting. o NULL: only looks. */
 int import_runs(const struct log_table *t, const struct import_settings *s, struct out *o, struct buf *untaken, struct why *w) MUST_USE;
 
 #endif
