@@ -101,6 +101,7 @@ def pairs(text):
         if not word:
             continue
         k, v = word.split("=", 1)
+        v = v.replace(";", ":")  # a spec has colons of its own
         out[k] = int(v) if v.lstrip("-").isdigit() else v == "true" if v in ("true", "false") else v
     return out
 

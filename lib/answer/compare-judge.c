@@ -207,6 +207,9 @@ static void say_variant(struct compare *c, const struct versus *v)
 		answer_say(c->answer, SAY, "variant", "%s: %s than %s by ranks, as runs diverged (%d of %d, and %d of %d of %s); p = %.2g%s.", name,
 		           strcmp(what, "~") == 0 ? "not certainly other" : is_better(c, v) ? "better" : "worse", control, v->arm->diverged, v->arm->runs,
 		           c->arms.arm[0].diverged, c->arms.arm[0].runs, control, v->adjusted, c->arms.n > 2 ? " after Holm" : "");
+	else if (strcmp(what, "~") == 0 && c->winner && (v->d.low > 0 || v->d.high < 0))
+		answer_say(c->answer, SAY, "variant", "%s: a difference from %s is not certain: %+.4g, between %+.4g and %+.4g (95 %%), which leaves out 0, but p = %.2g%s; more seeds would tell.", name, control,
+		           v->d.mean, v->d.low, v->d.high, v->adjusted, c->arms.n > 2 ? " after Holm" : "");
 	else if (strcmp(what, "~") == 0)
 		answer_say(c->answer, SAY, "variant", "%s: no difference from %s can be told%s: %+.4g, between %+.4g and %+.4g (95 %%).", name, control,
 		           c->winner ? "" : " without a named budget", v->d.mean, v->d.low, v->d.high);

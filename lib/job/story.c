@@ -397,10 +397,10 @@ static int keep_record(struct story *s, struct row *r, const char *owner, const 
 	return code;
 }
 
-/* A note, or a record of a foreign kind, that belongs to no run stands between them. */
+/* A note, a comparison, or a record of a foreign kind, that belongs to no run stands between them. */
 static int tell_loose(struct story *s, const struct view *v, struct buf *out, struct why *w)
 {
-	if (s->only_rows || (v->kind != KIND_note && v->kind != KIND_UNKNOWN))
+	if (s->only_rows || (v->kind != KIND_note && v->kind != KIND_comparison && v->kind != KIND_UNKNOWN))
 		return 0;
 	if (text_write(s->text, v, out) < 0)
 		return why_set(w, EX_OSERR, "telling runs: record %lld: out of memory", (long long)v->number);

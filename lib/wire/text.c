@@ -135,7 +135,7 @@ static bool key_is(const struct view_pair *q, const char *name)
 	return q->key_size == strlen(name) && !memcmp(q->key, name, q->key_size);
 }
 
-static void text_generic(struct pen *p, const struct view *v)
+void text_generic(struct pen *p, const struct view *v)
 {
 	struct view_pair q = {0};
 	pen_break(p);
@@ -156,7 +156,7 @@ static void text_generic(struct pen *p, const struct view *v)
 int text_write(struct text *t, const struct view *v, struct buf *out)
 {
 	static void (*const views[KINDS])(struct pen *, const struct view *) = {
-		[KIND_tool] = text_tool, [KIND_done] = text_done, [KIND_run] = text_run, [KIND_plan] = text_plan,
+		[KIND_comparison] = text_comparison, [KIND_request] = text_request, [KIND_tool] = text_tool, [KIND_done] = text_done, [KIND_run] = text_run, [KIND_plan] = text_plan,
 		[KIND_example] = text_example, [KIND_phase] = text_phase, [KIND_trial] = text_trial, [KIND_probe] = text_probe,
 		[KIND_step] = text_step, [KIND_eval] = text_eval, [KIND_prediction] = text_prediction, [KIND_save] = text_save,
 		[KIND_verdict] = text_verdict, [KIND_note] = text_note, [KIND_end] = text_end,

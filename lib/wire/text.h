@@ -49,6 +49,9 @@ const char *number_words(double x, char out[VALUE]);
 const char *grouped(int64_t i, char out[VALUE]);
 const char *status_color(const char *status);
 
+void text_generic(struct pen *p, const struct view *v); /* every field, for kinds without a view of their own */
+void text_comparison(struct pen *p, const struct view *v);
+void text_request(struct pen *p, const struct view *v);
 void text_run(struct pen *p, const struct view *v);
 void text_plan(struct pen *p, const struct view *v);
 void text_eval(struct pen *p, const struct view *v);
