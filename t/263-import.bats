@@ -65,6 +65,10 @@ rows() { ledger summary -j "$@"; }
 	ledger append l <r
 	ledger append l <s
 	is "$(rows l | wc -l)" 3 "beside a run of ours"
+	for lr in 1e-3 2e-3; do ledger import csv --set optimizer=adamw:lr=$lr --set seed=1 a.csv | ledger append c; done
+	# without times, and none invented
+	run -0 ledger compare -j --by lr c
+	jq -es '[.[] | select(.table == "arms")] | length == 2 and all(.[]; .training_seconds == null)' <<<"$output"
 }
 
 @test "import: CRLF, a byte order mark, quotes, steps beyond 2^53, gzip" {

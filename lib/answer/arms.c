@@ -200,7 +200,7 @@ static double seconds_of(const struct book_run *r)
 	double s = NAN;
 
 	if (!book_num(r, F_end_training_seconds, &s) && r->steps.count)
-		s = r->steps.seconds;
+		s = r->steps.seconds > 0 ? r->steps.seconds : NAN; /* an imported log may have no times */
 	return s;
 }
 
