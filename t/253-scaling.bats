@@ -132,7 +132,7 @@ sizes() { jq -c "select(.table == \"sizes\") | $1"; }
 @test "runs of other data or another model are not mixed, unless forced" {
 	{ study sizes=8,16,32; study sizes=64,128 draw=2 'set=data="sums:digits=3"' 'set=dropout=0.1'; } >s
 	run -1 ledger scaling --target loss=2.0 s
-	is "$output" "~ cannot stand on one curve: data, dropout"
+	is "$output" "~ cannot stand on one curve: data.digits, dropout"
 	is "$output" "~ sums:digits=3 +30 "
 	run ! grep -q 'Critical batch' <<<"$output"
 	run -0 ledger scaling --target loss=2.0 --force s
