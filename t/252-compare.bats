@@ -373,3 +373,43 @@ for line in sys.stdin:
 	run ledger compare --csv -j s
 	exits 64
 }
+
+@test "--predictions: example by example, with the exact p of McNemar's test" {
+	requires scipy
+	three --seeds 2 >s
+	"$PYTHON" - <<'END'
+import json
+out = []
+for line in open("s"):
+    r = json.loads(line)
+    out.append(r)
+    if r["kind"] == "run":
+        for e in range(40):
+            right = e % 4 != 0 if r["arm"] == "lr=1e-4" else e % 5 != 0 if r["arm"] == "lr=2e-4" else None
+            if right is None:
+                continue
+            for update, ok in ((100, not right), (200, right)):  # the last answer counts
+                p = {"kind": "prediction", "t": r["t"], "run": r["run"], "split": "validation", "update": update, "id": f"a long id of example {e} " * 3}
+                if e % 2:
+                    p["correct"] = ok
+                else:
+                    p.update(target="95", output="95" if ok else "94")
+                out.append(p)
+open("s", "w").write("".join(json.dumps(r) + "\n" for r in out))
+END
+	compare --predictions
+	exits 0
+	is "$(row examples '[.variant, .seed, .examples, .both_right, .control_only, .variant_only, .none_right]' | paste -sd' ')" '["lr=2e-4",1,40,24,6,8,2] ["lr=2e-4",2,40,24,6,8,2]'
+	row examples .p | head -1 | "$PYTHON" -c '
+import sys
+from scipy import stats
+assert abs(float(sys.stdin.read()) - stats.binomtest(8, 14).pvalue) < 1e-9'
+	run bash -c 'cat s | ledger compare --predictions -j'
+	exits 0
+	is "$(row examples .examples | paste -sd' ')" "40 40" "a pipe is read twice"
+	compare
+	is "$(row examples .)" "" "not asked"
+	three --seeds 2 >s
+	compare --predictions
+	is "$(says examples)" "~ predictions were not kept"
+}

@@ -133,10 +133,10 @@ sizes() { jq -c "select(.table == \"sizes\") | $1"; }
 	{ study sizes=8,16,32; study sizes=64,128 draw=2 'set=data="sums:digits=3"' 'set=dropout=0.1'; } >s
 	run -1 ledger scaling --target loss=2.0 s
 	is "$output" "~ cannot stand on one curve: data.digits, dropout"
-	is "$output" "~ sums:digits=3 +30 "
+	is "$output" "~ data.digits +3 +30 "
 	run ! grep -q 'Critical batch' <<<"$output"
 	run -0 ledger scaling --target loss=2.0 --force s
-	is "$output" "~ ! These runs differ .* put together by --force: data, dropout"
+	is "$output" "~ ! These runs differ .* put together by --force: data.digits, dropout"
 	# rates are no difference; other settings of the optimizer are
 	study 'set=optimizer="adamw:lr=3e-4,beta1=0.9"' sizes=8 >s
 	study 'set=optimizer="adamw:beta1=0.8,lr=1e-4"' sizes=16 draw=2 >>s

@@ -78,6 +78,7 @@ bool ask_worth(const struct book *b, int status)
 
 struct asking {
 	const struct ids *runs;
+	bool steps;
 	int (*see)(void *ctx, const struct view *v, struct why *w);
 	void *ctx;
 };
@@ -86,7 +87,7 @@ static bool these_steps(void *ctx, const struct ledger_steps *e, int n)
 {
 	const struct asking *a = ctx;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && a->steps; i++)
 		if (ids_find(a->runs, e[i].run))
 			return true;
 	return false;
@@ -101,9 +102,9 @@ static int see_these(void *ctx, const struct view *v, struct why *w)
 	return *run && ids_find(a->runs, run) ? a->see(a->ctx, v, w) : 0;
 }
 
-void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx)
+void ask_again(char **name, int n, const struct ids *runs, bool steps, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx)
 {
-	struct asking a = { runs, look, ctx };
+	struct asking a = { runs, steps, look, ctx };
 	struct reading r = { .see = see_these, .ctx = &a, .quiet = true };
 	struct why w;
 

@@ -7,10 +7,10 @@
 
 static const char usage[] =
 	"usage: ledger compare [-j | --csv] [--runs] [--comparison ID|NAME] [--metric NAME] [--last | --best] [--within X]\n"
-	"                      [--target X] [--budget UNIT=N] [--unpaired] [--force] [FILE ...]\n"
+	"                      [--target X] [--budget UNIT=N] [--unpaired] [--predictions] [--force] [FILE ...]\n"
 	"       ledger compare --by FIELD[,FIELD] [--control VALUE] [-r PREFIX] ... [FILE ...]\n";
 
-enum { COMPARISON = 0x1020, BY, CONTROL, METRIC, LAST, BEST, WITHIN, TARGET, BUDGET, UNPAIRED, FORCE };
+enum { COMPARISON = 0x1020, BY, CONTROL, METRIC, LAST, BEST, WITHIN, TARGET, BUDGET, UNPAIRED, FORCE, PREDICTIONS };
 
 static const struct cmd_option options[] = {
 	PRINT_OPTIONS,
@@ -25,6 +25,7 @@ static const struct cmd_option options[] = {
 	{ TARGET, "target", "[loss=]X", "updates, examples and seconds to this value of the metric" },
 	{ BUDGET, "budget", "UNIT=N", "compare at that many updates, examples or seconds" },
 	{ UNPAIRED, "unpaired", NULL, "by means, not by seed" },
+	{ PREDICTIONS, "predictions", NULL, "compare kept predictions example by example, too" },
 	{ FORCE, "force", NULL, "compare runs that differ in more than was planned" },
 	{ 0 },
 };
@@ -89,6 +90,40 @@ static int only(const struct book *b, const struct pick *p, struct ids *ids)
 	return 0;
 }
 
+static int see_prediction(void *ctx, const struct view *v, struct why *w)
+{
+	return predictions_see(ctx, v, w);
+}
+
+/* A second pass over the files, for the runs of the book. */
+static int read_predictions(const struct book *b, struct predictions *p, char **file, int files)
+{
+	struct ids all = { 0 };
+	int status = 0;
+
+	for (int i = 0; i < book_runs(b) && status == 0; i++)
+		if (book_trained(book_run(b, i)) && ids_put(&all, book_run(b, i)->id, 1) < 0)
+			status = EX_OSERR;
+	if (status == 0)
+		ask_again(file, files, &all, false, see_prediction, p);
+	ids_free(&all);
+	return status;
+}
+
+/* The book, and the predictions by a second pass over what can be read twice. */
+static int keep_and_read(struct book **b, struct predictions *p, char **name, int n)
+{
+	char **file = NULL;
+	int files = 0, status = ask_keep(name, n, &file, &files);
+
+	if (status == 0)
+		status = ask_book(b, file, files);
+	if (*b && ask_worth(*b, status))
+		status = code_worst(status, read_predictions(*b, p, file, files));
+	ask_kept_free(file, files);
+	return status;
+}
+
 static int answer(const struct book *b, struct compare_settings *s, const struct pick *pick, const struct printing *how)
 {
 	struct ids ids = { 0 };
@@ -117,14 +152,19 @@ int do_compare(int argc, char **argv)
 	struct compare_settings s = { .within = NAN, .target = NAN };
 	struct printing how = { 0 };
 	struct pick pick = { 0 };
+	struct predictions kept = { 0 };
 	struct book *b = NULL;
 	const char *value;
 	struct cmd c;
+	bool predictions = false;
 	int opt, rc, status;
 
 	cmd_options(&c, argc, argv, usage, options, NULL);
 	while ((opt = cmd_next(&c, &value)) >= 0) {
 		rc = take(&s, opt, value);
+		predictions |= opt == PREDICTIONS;
+		if (rc == 1 && opt == PREDICTIONS)
+			rc = 0;
 		if (rc == 1)
 			rc = print_option(&how, opt);
 		if (rc == 1)
@@ -136,9 +176,14 @@ int do_compare(int argc, char **argv)
 		return c.status;
 	if (!s.arms.by && (s.arms.control || pick.runs))
 		return cmd_usage_error("--control and --run go with --by: a plan has its own control and runs");
-	status = ask_book(&b, argv + c.operand, argc - c.operand);
-	if (ask_worth(b, status))
+	if (predictions)
+		status = keep_and_read(&b, &kept, c.argv + c.operand, c.argc - c.operand);
+	else
+		status = ask_book(&b, c.argv + c.operand, c.argc - c.operand);
+	s.predictions = predictions ? &kept : NULL;
+	if (b && ask_worth(b, status))
 		status = code_worst(status, answer(b, &s, &pick, &how));
+	predictions_free(&kept);
 	book_free(b);
 	return status;
 }

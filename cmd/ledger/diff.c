@@ -38,7 +38,7 @@ static int answer(const struct book *b, char **word, char **file, int files, con
 			status = EX_OSERR;
 	}
 	if (status == 0) {
-		ask_steps(file, files, &ids, see, &c);
+		ask_again(file, files, &ids, true, see, &c);
 		if (diff_answer(r[0], r[1], &c, &a, &w) < 0) {
 			cmd_warn(&w);
 			status = w.code;

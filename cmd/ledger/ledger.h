@@ -85,9 +85,9 @@ bool ask_worth(const struct book *b, int status); /* something can be answered *
  * /proc/self/fd. n may be 0. *out has *m names, freed by ask_kept_free. 0, or the exit status with all said. */
 int ask_keep(char **name, int n, char ***out, int *m) MUST_USE;
 void ask_kept_free(char **name, int n);
-/* Reads the files (not standard input) again: look gets every record of these runs, steps too; members without them are
- * passed over. What is wrong in the files was said when the book was read. */
-void ask_steps(char **name, int n, const struct ids *runs, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx);
+/* Reads the files (not standard input) again: look gets every record of these runs; steps too if they are wanted, and members
+ * without them are passed over. What is wrong in the files was said when the book was read. */
+void ask_again(char **name, int n, const struct ids *runs, bool steps, int (*look)(void *ctx, const struct view *v, struct why *w), void *ctx);
 
 int curves_read(struct curves *c, const struct book *b, const struct ids *only, char **file, int files); /* the exit status; plot.c */
 

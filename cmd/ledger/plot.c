@@ -58,7 +58,7 @@ int curves_read(struct curves *c, const struct book *b, const struct ids *only, 
 		cmd_warn(&w);
 		return w.code;
 	}
-	ask_steps(file, files, &c->ids, see_curve, c);
+	ask_again(file, files, &c->ids, true, see_curve, c);
 	return 0;
 }
 

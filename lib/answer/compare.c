@@ -180,6 +180,7 @@ static int answer(struct compare *c, struct why *w)
 	if (rc)
 		return why_set(w, EX_OSERR, "comparing: out of memory");
 	compare_target(c);
+	compare_examples(c);
 	compare_notes(c);
 	return 0;
 }

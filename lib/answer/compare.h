@@ -2,7 +2,7 @@
 #ifndef PILOT_COMPARE_H
 #define PILOT_COMPARE_H
 
-#include "arms.h"
+#include "predictions.h"
 
 struct compare_settings {
 	struct arms_settings arms;
@@ -12,6 +12,7 @@ struct compare_settings {
 	double target;        /* value of the metric whose reaching is timed; NAN: the plan's, or none */
 	const char *budget;   /* "updates=200", "examples=N", "seconds=S": compare at that much; NULL: at the end */
 	bool unpaired;        /* differences of means, whatever was planned */
+	const struct predictions *predictions; /* compared example by example; NULL: were not asked for */
 	bool force;           /* go on though runs differ in more than was planned */
 };
 /* 0; -EX_NO: refused (*a says in what the runs differ), or there is nothing to compare; -EX_USAGE. *a may be NULL. */
@@ -51,5 +52,7 @@ void compare_left_out(struct compare *c);
 void compare_flags(struct compare *c);
 void compare_target(struct compare *c);
 void compare_notes(struct compare *c);
+/* compare-examples.c: example by example, where predictions were kept */
+void compare_examples(struct compare *c);
 
 #endif
