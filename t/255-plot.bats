@@ -136,7 +136,7 @@ END
 	jq -c 'if .kind == "step" then .update += 9007199254740993 | (if .update % 4 == 0 then .loss = "NaN" else . end) else . end' s >s2
 	plot s2
 	exits 0
-	is "$(fact texts | grep -o '| diverged' | wc -l)" 3
+	is "$(fact texts | grep -o '| not finite' | wc -l)" 3
 }
 
 @test "names of strangers: markup, entities, direction marks and control characters stay text" {
@@ -163,8 +163,6 @@ END
 	facts out.svg
 	run ledger plot -o /nonexistent/x.svg s
 	exits 74
-	local t=$PILOT_BUILD/tools/steps
-	[[ -x $t ]] || skip "no tool that makes steps"
 	"$PYTHON" "$PILOT_ROOT/t/stream.py" --runs 1 --steps 60000 --eval-every 10000 >many
 	ledger append many.ledger <many
 	ledger plot -o many.svg many.ledger
@@ -184,4 +182,101 @@ END
 	exits 64
 	run ledger plot nofile
 	exits 66
+}
+
+# heights LINE: the values of a line's points, by the axis' ticks (linear).
+heights() {
+	"$PYTHON" - "$1" <<'END'
+import re, sys
+import xml.etree.ElementTree as E
+ns = "{http://www.w3.org/2000/svg}"
+root = E.parse("x.svg").getroot()
+lines = [e for e in root.iter(ns + "line") if e.get("class") == "g" and e.get("y1") == e.get("y2")]
+labels = [e for e in root.iter(ns + "text") if e.get("text-anchor") == "end" and e.get("class") == "s"]
+(y0, v0), *_, (y1, v1) = [(float(l.get("y1")), float("".join(t.itertext()))) for l, t in zip(lines, labels)]
+path = [e for e in root.iter(ns + "path") if e.get("stroke-linejoin")][int(sys.argv[1])].get("d")
+points = [tuple(map(float, p)) for p in re.findall(r"[ML]([\d.]+) ([\d.]+)", path)]
+assert points == sorted(points, key=lambda p: p[0]), "the line runs backwards"
+print(" ".join("%.2f" % (v0 + (y - y0) / (y1 - y0) * (v1 - v0)) for _, y in points))
+END
+}
+
+@test "an update that was logged again counts as it was logged last; so do those of a resume that overlaps" {
+	answers arms --unplanned --arm 'a@1' --seeds 1 --steps 30 >clean
+	plot clean
+	heights 0 >want
+	jq -c 'if .kind == "step" then (.loss = 100), . else . end' clean >s
+	plot s
+	heights 0 >got
+	cmp want got
+	# 20 updates that go astray, and a resume that does them again from the eleventh
+	jq -c 'select(.kind == "step" and .update > 10 and .update <= 20) | .loss = 50' clean >astray
+	jq -c 'select(.kind != "step")' clean | head -2 >s
+	jq -c 'select(.kind == "step" and .update <= 10)' clean >>s
+	cat astray >>s
+	jq -c 'select(.kind == "step" and .update > 10)' clean >>s
+	tail -2 clean >>s
+	plot s
+	heights 0 >got
+	is "$(wc -w <got)" "$(wc -w <want)"
+	cmp want got
+}
+
+@test "beyond what is kept, too: sixty thousand steps with each update logged twice" {
+	"$PYTHON" - >s <<'END'
+import json
+t, r = "2026-11-30T12:00:00Z", "01M8G000000000000000000000"
+print(json.dumps({"kind": "run", "t": t, "run": r, "role": "train"}))
+for u in range(1, 60001):
+    print(json.dumps({"kind": "step", "t": t, "run": r, "update": u, "loss": 100.0}))
+    print(json.dumps({"kind": "step", "t": t, "run": r, "update": u, "loss": 2.0 + (u > 30000)}))
+print(json.dumps({"kind": "end", "t": t, "run": r, "status": "done", "updates": 60000}))
+END
+	plot s
+	exits 0
+	is "$(heights 0 | tr ' ' '\n' | sort -u | paste -sd' ')" "2.00 3.00"
+}
+
+@test "a loss that is not finite for once is marked where it was, and the run stays in its arm" {
+	three --seeds 2 --steps 40 | jq -c 'if .kind == "step" and .update == 10 then .loss = "NaN" else . end' >s
+	plot --comparison rates s
+	is "$(fact texts)" "~ lr=1e-4 \(n = 2\)"
+	jq -c 'select(.kind == "tool" or .kind == "done")' s >/dev/null
+	plot -r "$(jq -r 'select(.kind == "run") | .run' s | head -1)" s
+	is "$(fact texts)" "~ not finite"
+	"$PYTHON" - <<'END'
+import re
+text = open("x.svg").read()
+x = float(re.search(r'<path d="M([\d.]+) [\d.]+l8 8', text).group(1)) + 4
+ticks = {float(t): float(a) for a, t in re.findall(r'<text class="s" x="([\d.]+)" y="312" text-anchor="middle">([\d.]+)</text>', text)}
+at = ticks[0] + (ticks[40] - ticks[0]) / 40 * 10
+assert abs(x - at) < 1.5, (x, at, ticks)
+END
+}
+
+@test "seeds that validate at different updates: a mean only where all have one, and forwards" {
+	three --seeds 2 | jq -c 'if .kind == "eval" and .update < 200 and (.loss * 1e6 | floor) % 2 == 0 then .update += 7 else . end' >s
+	plot --kind validation --comparison rates s
+	exits 0
+	heights 0 >/dev/null
+	is "$(heights 0 | wc -w)" "~ ^[1-4]$"
+}
+
+@test "what was held before a phase was not measured: said, and not drawn as nothing" {
+	three --seeds 1 >s
+	plot --kind memory s
+	is "$(fact texts)" "~ both \(what was held before: not measured\)"
+	jq -c 'if .kind == "phase" then .baseline_bytes = 1000000 else . end' s >s2
+	plot --kind memory s2
+	run ! grep -q "not measured" x.svg
+	grep -q "held when the phase began" x.svg
+}
+
+@test "forty runs that diverged: forty crosses, three words" {
+	local d=()
+	for i in $(seq 40); do d+=(--diverged "a:$i"); done
+	answers arms --unplanned --arm 'a@1' --seeds 40 --steps 10 "${d[@]}" >s
+	plot s
+	is "$(fact texts | grep -o '| diverged' | wc -l)" 3
+	is "$(grep -c 'l8 8m0' x.svg)" 40
 }

@@ -46,8 +46,7 @@ int pick_book(const struct pick *p, const struct book *b, struct ids *out)
 
 static int see_curve(void *ctx, const struct view *v, struct why *w)
 {
-	(void)w;
-	return curves_see(ctx, v);
+	return curves_see(ctx, v) < 0 ? why_set(w, EX_OSERR, "reading curves: out of memory") : 0;
 }
 
 int curves_read(struct curves *c, const struct book *b, const struct ids *only, char **file, int files)
@@ -59,6 +58,7 @@ int curves_read(struct curves *c, const struct book *b, const struct ids *only, 
 		return w.code;
 	}
 	ask_again(file, files, &c->ids, true, see_curve, c);
+	curves_end(c);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static unsigned decode(const unsigned char *s, size_t n, size_t *len)
 /* Controls, what turns the direction of writing, what has no width, and what XML forbids. */
 static bool hidden(unsigned c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff || c == 0xfffe || c == 0xffff;
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || c == 0x61c || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff || c == 0xfffe || c == 0xffff;
 }
 
 int xml_text(struct buf *out, const char *text, size_t most)
@@ -39,7 +39,7 @@ int xml_text(struct buf *out, const char *text, size_t most)
 	for (; n && rc == 0; s += len, n -= len, letters++) {
 		unsigned c = decode(s, n, &len);
 
-		if (letters == most)
+		if (letters >= most)
 			return buf_printf(out, "...");
 		switch (c) {
 		case '&': rc = buf_printf(out, "&amp;"); break;
@@ -48,7 +48,9 @@ int xml_text(struct buf *out, const char *text, size_t most)
 		case '"': rc = buf_printf(out, "&quot;"); break;
 		case '\'': rc = buf_printf(out, "&#39;"); break;
 		case 0xfffd: rc = buf_printf(out, "\xef\xbf\xbd"); break;
-		default: rc = hidden(c) ? buf_printf(out, "\\u%04X", c) : buf_add(out, s, len);
+		default:
+			rc = hidden(c) ? buf_printf(out, "\\u%04X", c) : buf_add(out, s, len);
+			letters += hidden(c) ? 5 : 0;
 		}
 	}
 	return rc;

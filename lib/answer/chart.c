@@ -61,7 +61,7 @@ struct drawing {
 	const struct chart *c;
 	struct buf *out;
 	struct axis x, y;
-	int id, height, drawn; /* drawn: points that can be */
+	int id, height, drawn, crosses; /* drawn: points that can be */
 	bool bad;
 };
 
@@ -282,13 +282,29 @@ static void bars(struct drawing *d, const struct chart_series *s, int colour)
 	}
 }
 
-/* Where a series ended badly: a cross, said in words beside it. */
-static void cross(struct drawing *d, double x, double y, int colour)
+/* Where something went wrong with a series: a cross, said in words beside the first few. */
+static void cross(struct drawing *d, double x, double y, int colour, const char *word)
 {
 	bool left = x > WIDTH - 90;
 
-	put(d, "<path d=\"M%.1f %.1fl8 8m0 -8l-8 8\" stroke=\"var(--k%d)\" stroke-width=\"2.5\"/><text font-size=\"10\" x=\"%.1f\" y=\"%.1f\"%s>diverged</text>\n", x - 4, y - 4, colour,
-	    left ? x - 7 : x + 7, y < TOP + 12 ? y + 12 : y - 5, left ? " text-anchor=\"end\"" : "");
+	put(d, "<path d=\"M%.1f %.1fl8 8m0 -8l-8 8\" stroke=\"var(--k%d)\" stroke-width=\"2.5\"/>\n", x - 4, y - 4, colour);
+	if (d->crosses++ < 3)
+		put(d, "<text font-size=\"10\" x=\"%.1f\" y=\"%.1f\"%s>%s</text>\n", left ? x - 7 : x + 7, (y < TOP + 12 ? y + 12 : y - 5) + 11 * (d->crosses - 1) * (y < TOP + PLOT / 2 ? 1 : -1), left ? " text-anchor=\"end\"" : "", word);
+}
+
+/* At bad_x, and as high as the last point before it. */
+static void cross_of(struct drawing *d, const struct chart_series *s, int colour)
+{
+	double x = LEFT, y = TOP + 8;
+
+	for (int k = 0; k < s->n; k++)
+		if (drawable(d->c, &s->point[k]) && (s->point[k].x <= s->bad_x || x == LEFT)) {
+			x = at_x(d, s->point[k].x);
+			y = at_y(d, s->point[k].y);
+		}
+	if (isfinite(s->bad_x) && s->n)
+		x = at_x(d, fmin(fmax(s->bad_x, d->x.low), d->x.high));
+	cross(d, x, y, colour, s->bad);
 }
 
 static void line(struct drawing *d, int i)
@@ -316,8 +332,8 @@ static void line(struct drawing *d, int i)
 	for (int k = 0; k < s->n && !s->faint; k++)
 		if (drawable(d->c, &s->point[k]) && (s->shape == CHART_POINTS || s->n <= 30))
 			mark(d, i, x = at_x(d, s->point[k].x), y = at_y(d, s->point[k].y), colour);
-	if (s->ended_badly && (drawn || s->n))
-		cross(d, drawn ? x : LEFT, drawn ? y : TOP + 8, colour);
+	if (s->bad)
+		cross_of(d, s, colour);
 }
 
 static void stacks(struct drawing *d)

@@ -19,7 +19,8 @@ struct chart_series {
 	enum chart_shape shape;
 	struct chart_point *point; /* owned */
 	int n, cap;
-	bool ended_badly;          /* its last point is where it diverged: marked so */
+	const char *bad;           /* what went wrong with it, said at bad_x: "diverged"; NULL: nothing. A literal */
+	double bad_x;              /* INFINITY: at its last point */
 	bool faint;                /* a run behind its arm's line: thin, and not in the legend */
 	int colour;                /* which of the palette; -1: its number */
 };

@@ -29,41 +29,129 @@ int curves_begin(struct curves *c, const struct book *b, const struct ids *only,
 
 void curves_free(struct curves *c)
 {
+	for (int i = 0; i < c->n; i++)
+		free(c->curve[i].step);
 	free(c->curve);
 	ids_free(&c->ids);
 	*c = (struct curves){ 0 };
 }
 
+/* ---- parts ---- */
+
+static int part_of(const struct curves *c, int64_t update)
+{
+	double share = c->last > c->first ? (double)(update - c->first) / ((double)(c->last - c->first) + 1) : 0;
+	int at = (int)(share * CURVE_PARTS);
+
+	return at < 0 ? 0 : at >= CURVE_PARTS ? CURVE_PARTS - 1 : at;
+}
+
+static void put(const struct curves *c, struct curve *k, const struct curve_step *s)
+{
+	struct curve_part *p = &k->part[part_of(c, s->update)];
+
+	k->ends_finite = isfinite(s->loss);
+	if (!isfinite(s->loss)) {
+		if (k->not_finite < 0 || s->update < k->not_finite)
+			k->not_finite = s->update;
+		return;
+	}
+	p->least = !p->n || s->loss < p->least ? s->loss : p->least;
+	p->most = !p->n || s->loss > p->most ? s->loss : p->most;
+	p->sum += s->loss;
+	p->updates += (double)s->update;
+	p->n++;
+}
+
+/* Steps by update, those of one update in the order in which they came. */
+static int by_update(const void *a, const void *b)
+{
+	const struct curve_step *x = a, *y = b;
+
+	return x->update != y->update ? (x->update > y->update) - (x->update < y->update) : (x->place > y->place) - (x->place < y->place);
+}
+
+static void take(struct curves *c, struct curve *k)
+{
+	if (k->taken)
+		return;
+	k->taken = true;
+	qsort(k->step, (size_t)k->n, sizeof *k->step, by_update);
+	for (int i = 0; i < k->n; i++)
+		if (i + 1 == k->n || k->step[i + 1].update != k->step[i].update)
+			put(c, k, &k->step[i]);
+	if (k->n)
+		k->last = k->step[k->n - 1];
+	c->kept -= k->n;
+	free(k->step);
+	k->step = NULL;
+	k->n = k->cap = 0;
+}
+
+/* Step by step: one that repeats the last replaces it; one that goes back further begins its part and those behind anew. */
+static void stream(struct curves *c, struct curve *k, const struct curve_step *s)
+{
+	struct curve_part *p = &k->part[part_of(c, s->update)];
+
+	if (s->update == k->last.update && isfinite(k->last.loss) && p->n) {
+		p->sum -= k->last.loss;
+		p->updates -= (double)k->last.update;
+		p->n--;
+	} else if (s->update < k->last.update) {
+		for (int i = part_of(c, s->update); i < CURVE_PARTS; i++)
+			k->part[i] = (struct curve_part){ 0 };
+		if (k->not_finite >= s->update)
+			k->not_finite = -1;
+	}
+	put(c, k, s);
+	k->last = *s;
+}
+
+static int keep(struct curves *c, struct curve *k, const struct curve_step *s)
+{
+	if (k->n == k->cap) {
+		int cap = k->cap ? 2 * k->cap : 256;
+		struct curve_step *p = realloc(k->step, (size_t)cap * sizeof *p);
+
+		if (!p)
+			return -EX_OSERR;
+		k->step = p;
+		k->cap = cap;
+	}
+	k->step[k->n] = *s;
+	k->step[k->n].place = k->n;
+	k->n++;
+	c->kept++;
+	if (k->n >= CURVE_EXACT || c->kept >= CURVES_EXACT)
+		take(c, k);
+	return 0;
+}
+
 int curves_see(struct curves *c, const struct view *v)
 {
 	char run[ULID_SIZE];
-	struct curve_part *p;
+	struct curve_step s = { 0 };
 	struct curve *k;
-	int64_t update, at;
 	const int *place;
-	double loss;
 
 	if (v->kind != KIND_step)
 		return 0;
 	view_run(v, run);
 	place = ids_find(&c->ids, run);
-	if (!place || !view_int(v, F_step_update, &update) || !view_num(v, F_step_loss, &loss))
+	if (!place || !view_int(v, F_step_update, &s.update) || !view_num(v, F_step_loss, &s.loss))
 		return 0;
 	k = &c->curve[*place];
 	k->steps++;
-	if (!isfinite(loss)) {
-		if (k->not_finite < 0 || update < k->not_finite)
-			k->not_finite = update;
-		return 0;
-	}
-	at = c->last > c->first ? (int64_t)((double)(update - c->first) / ((double)(c->last - c->first) + 1) * CURVE_PARTS) : 0;
-	p = &k->part[at < 0 ? 0 : at >= CURVE_PARTS ? CURVE_PARTS - 1 : at];
-	p->least = !p->n || loss < p->least ? loss : p->least;
-	p->most = !p->n || loss > p->most ? loss : p->most;
-	p->sum += loss;
-	p->updates += (double)update;
-	p->n++;
+	if (!k->taken)
+		return keep(c, k, &s);
+	stream(c, k, &s);
 	return 0;
+}
+
+void curves_end(struct curves *c)
+{
+	for (int i = 0; i < c->n; i++)
+		take(c, &c->curve[i]);
 }
 
 const struct curve *curves_of(const struct curves *c, const char *run)

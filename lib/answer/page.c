@@ -96,11 +96,9 @@ static int table(struct buf *out, const struct table *t)
 {
 	int rc = buf_printf(out, "<div class=\"wide\"><table>");
 
-	if (rc == 0 && t->title) {
-		rc = buf_printf(out, "<caption>");
-		rc = rc ? rc : xml_text(out, t->title, 200);
-		rc = rc ? rc : buf_printf(out, "</caption>");
-	}
+	rc = rc ? rc : buf_printf(out, "<caption>");
+	rc = rc ? rc : xml_text(out, t->title ? t->title : t->name, 200);
+	rc = rc ? rc : buf_printf(out, "</caption>");
 	rc = rc ? rc : buf_printf(out, "<thead><tr>");
 	for (int k = 0; k < t->columns && rc == 0; k++)
 		if (!t->column[k].hidden) {

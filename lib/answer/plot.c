@@ -22,8 +22,13 @@ int plot_find(const char *name)
 
 /* ---- one run as points ---- */
 
+/* A point and where it meets those of other runs: the part of the span, or the update. */
+struct point {
+	int64_t key;
+	double x, y;
+};
 struct points {
-	struct chart_point *p;
+	struct point *p;
 	int n;
 };
 
@@ -42,20 +47,22 @@ static int points_of(const struct book_run *r, enum plot_kind k, const struct pl
 			continue;
 		if (k == PLOT_VALIDATION)
 			x = (double)r->eval[i].update;
-		out->p[out->n++] = (struct chart_point){ x, y, NAN, NAN };
+		out->p[out->n++] = (struct point){ k == PLOT_LOSS ? i : r->eval[i].update, x, y };
 	}
 	return 0;
 }
 
+/* A run that diverged, or whose last loss is not finite, is no part of an arm's mean. */
 static bool diverged(const struct book_run *r, const struct plot_settings *s)
 {
 	const struct curve *c = curves_of(s->curves, r->id);
 
-	return strcmp(r->status, "diverged") == 0 || (c && c->not_finite >= 0);
+	return strcmp(r->status, "diverged") == 0 || (c && c->steps && !c->ends_finite);
 }
 
 static int add_run(struct chart *c, const struct book_run *r, enum plot_kind k, const struct plot_settings *s, const char *name, int colour, bool faint)
 {
+	const struct curve *curve = curves_of(s->curves, r->id);
 	struct chart_series *l;
 	struct points p;
 	int rc = points_of(r, k, s, &p);
@@ -68,7 +75,8 @@ static int add_run(struct chart *c, const struct book_run *r, enum plot_kind k, 
 		if (l) {
 			l->faint = faint;
 			l->colour = colour;
-			l->ended_badly = diverged(r, s);
+			l->bad = diverged(r, s) ? "diverged" : k == PLOT_LOSS && curve && curve->not_finite >= 0 ? "not finite" : NULL;
+			l->bad_x = k == PLOT_LOSS && curve && curve->not_finite >= 0 ? (double)curve->not_finite : INFINITY;
 		}
 	}
 	free(p.p);
@@ -78,68 +86,107 @@ static int add_run(struct chart *c, const struct book_run *r, enum plot_kind k, 
 /* ---- an arm: the mean over its runs, and a band from the least to the greatest ---- */
 
 struct sums {
+	int64_t key;
 	double x, sum, least, most;
 	int n;
 };
+struct meeting {
+	struct sums *at;
+	int n, cap, runs;
+};
 
-/* Where points of several runs meet: parts of the span for losses, updates for evaluations. */
-static int add_arm(struct chart *c, const struct arm *m, enum plot_kind k, const struct plot_settings *s, int colour)
+static int meet(struct meeting *m, const struct point *p)
 {
-	struct sums *at = NULL;
-	struct chart_series *l;
-	int n = 0, cap = 0, runs = 0, bad = 0, rc = 0;
-	char name[128];
+	int q = 0;
 
-	for (int i = 0; rc == 0 && i < m->runs; i++) {
+	while (q < m->n && m->at[q].key != p->key)
+		q++;
+	if (q == m->n && m->n == m->cap) {
+		int cap = m->cap ? 2 * m->cap : 64;
+		struct sums *more = realloc(m->at, (size_t)cap * sizeof *more);
+
+		if (!more)
+			return -EX_OSERR;
+		m->at = more;
+		m->cap = cap;
+	}
+	if (q == m->n)
+		m->at[m->n++] = (struct sums){ p->key, 0, 0, p->y, p->y, 0 };
+	m->at[q].x += p->x;
+	m->at[q].sum += p->y;
+	m->at[q].n++;
+	m->at[q].least = fmin(m->at[q].least, p->y);
+	m->at[q].most = fmax(m->at[q].most, p->y);
+	return 0;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct sums *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+/* A mean over some of the runs would jump where others join: only places that all of them have, if there are such. */
+static int put_mean(struct chart *c, struct meeting *m, const char *name, int colour)
+{
+	struct chart_series *l = chart_add(c, name, CHART_LINE);
+	bool all = false;
+	int rc = l ? 0 : -EX_OSERR;
+
+	qsort(m->at, (size_t)m->n, sizeof *m->at, by_key);
+	for (int i = 0; i < m->n; i++)
+		all |= m->at[i].n == m->runs;
+	for (int i = 0; rc == 0 && i < m->n; i++)
+		if (!all || m->at[i].n == m->runs)
+			rc = chart_point(l, m->at[i].x / m->at[i].n, m->at[i].sum / m->at[i].n, m->at[i].n > 1 ? m->at[i].least : NAN, m->at[i].n > 1 ? m->at[i].most : NAN);
+	if (l)
+		l->colour = colour;
+	return rc;
+}
+
+static int collect(const struct arm *a, enum plot_kind k, const struct plot_settings *s, struct meeting *m, int *bad)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < a->runs; i++) {
 		struct points p;
 
-		if (!m->run[i].run || m->run[i].state == ARM_LEFT_OUT)
+		if (!a->run[i].run || a->run[i].state == ARM_LEFT_OUT)
 			continue;
-		bad += diverged(m->run[i].run, s);
-		if (diverged(m->run[i].run, s))
-			continue; /* drawn for itself */
-		rc = points_of(m->run[i].run, k, s, &p);
-		runs += rc == 0 && p.n > 0;
-		for (int j = 0; rc == 0 && j < p.n; j++) {
-			int q = 0;
-
-			while (q < n && fabs(at[q].x - p.p[j].x) > (k == PLOT_LOSS && s->curves ? (double)(s->curves->last - s->curves->first) / CURVE_PARTS / 2 : 0))
-				q++;
-			if (q == cap) {
-				struct sums *more = realloc(at, (size_t)(cap = cap ? 2 * cap : 64) * sizeof *at);
-
-				rc = more ? 0 : -EX_OSERR;
-				at = more ? more : at;
-			}
-			if (rc)
-				break;
-			if (q == n)
-				at[n++] = (struct sums){ p.p[j].x, 0, p.p[j].y, p.p[j].y, 0 };
-			at[q].sum += p.p[j].y;
-			at[q].n++;
-			at[q].least = fmin(at[q].least, p.p[j].y);
-			at[q].most = fmax(at[q].most, p.p[j].y);
+		if (diverged(a->run[i].run, s)) {
+			++*bad; /* drawn for itself */
+			continue;
 		}
+		rc = points_of(a->run[i].run, k, s, &p);
+		m->runs += rc == 0 && p.n > 0;
+		for (int j = 0; rc == 0 && j < p.n; j++)
+			rc = meet(m, &p.p[j]);
 		free(p.p);
 	}
-	if (rc == 0 && n) {
+	return rc;
+}
+
+static int add_arm(struct chart *c, const struct arm *a, enum plot_kind k, const struct plot_settings *s, int colour)
+{
+	struct meeting m = { 0 };
+	int bad = 0, rc = collect(a, k, s, &m, &bad);
+	bool named = m.n > 0;
+	char name[128];
+
+	if (rc == 0 && m.n) {
 		if (bad)
-			snprintf(name, sizeof name, "%.80s (n = %d, %d diverged)", m->name, runs + bad, bad);
+			snprintf(name, sizeof name, "%.80s (n = %d, %d diverged)", a->name, m.runs + bad, bad);
 		else
-			snprintf(name, sizeof name, "%.80s (n = %d)", m->name, runs);
-		l = chart_add(c, name, CHART_LINE);
-		rc = l ? 0 : -EX_OSERR;
-		for (int i = 0; rc == 0 && i < n; i++)
-			rc = chart_point(l, at[i].x, at[i].sum / at[i].n, at[i].n > 1 ? at[i].least : NAN, at[i].n > 1 ? at[i].most : NAN);
-		if (l)
-			l->colour = colour;
+			snprintf(name, sizeof name, "%.80s (n = %d)", a->name, m.runs);
+		rc = put_mean(c, &m, name, colour);
 	}
-	free(at);
-	for (int i = 0, first = !n; rc == 0 && i < m->runs; i++)
-		if (m->run[i].run && m->run[i].state != ARM_LEFT_OUT && diverged(m->run[i].run, s)) {
-			snprintf(name, sizeof name, "%.80s (diverged)", m->name);
-			rc = add_run(c, m->run[i].run, k, s, name, colour, !first);
-			first = 0;
+	free(m.at);
+	for (int i = 0; rc == 0 && i < a->runs; i++)
+		if (a->run[i].run && a->run[i].state != ARM_LEFT_OUT && diverged(a->run[i].run, s)) {
+			snprintf(name, sizeof name, "%.80s (diverged)", a->name);
+			rc = add_run(c, a->run[i].run, k, s, name, colour, named);
+			named = true;
 		}
 	return rc;
 }
@@ -319,7 +366,7 @@ static int look(const struct book_run *r, struct held *h)
 static int memory(const struct book *b, const struct plot_settings *s, struct chart *c)
 {
 	const struct book_run *r = NULL;
-	struct chart_series *base, *own, *reserved;
+	struct chart_series *base, *own, *whole, *reserved;
 	struct held h[PHASES_SHOWN];
 	int rc = 0;
 
@@ -334,23 +381,30 @@ static int memory(const struct book *b, const struct plot_settings *s, struct ch
 	if (!r || !look(r, h))
 		return 0;
 	snprintf(c->subtitle, sizeof c->subtitle, "run %s; reserved is another counter, not part of the bars", r->id);
-	if (!chart_add(c, "held when the phase began", CHART_STACK) || !chart_add(c, "of the phase, at its peak", CHART_STACK) || !chart_add(c, "reserved, at its peak", CHART_POINTS))
+	if (!chart_add(c, "held when the phase began", CHART_STACK) || !chart_add(c, "of the phase, at its peak", CHART_STACK) || !chart_add(c, "both (what was held before: not measured)", CHART_STACK) ||
+	    !chart_add(c, "reserved, at its peak", CHART_POINTS))
 		return -EX_OSERR;
 	base = &c->series[0];
 	own = &c->series[1];
-	reserved = &c->series[2];
+	whole = &c->series[2];
+	reserved = &c->series[3];
 	for (int k = 0; k < PHASES_SHOWN && rc == 0; k++) {
 		double x = c->categories;
 
 		if (h[k].peak < 0)
 			continue;
 		c->category[c->categories++] = phases[k];
-		rc = chart_point(base, x, h[k].base > 0 ? (double)h[k].base : 0, NAN, NAN);
-		if (rc == 0)
-			rc = chart_point(own, x, (double)(h[k].peak - (h[k].base > 0 ? h[k].base : 0)), NAN, NAN);
+		if (h[k].base < 0)
+			rc = chart_point(whole, x, (double)h[k].peak, NAN, NAN);
+		else
+			rc = chart_point(base, x, (double)h[k].base, NAN, NAN);
+		if (rc == 0 && h[k].base >= 0)
+			rc = chart_point(own, x, (double)(h[k].peak - h[k].base), NAN, NAN);
 		if (rc == 0 && h[k].reserved >= 0)
 			rc = chart_point(reserved, x, (double)h[k].reserved, NAN, NAN);
 	}
+	if (!whole->n) /* nothing that the legend would name */
+		*whole->name = '\0';
 	return rc;
 }
 
