@@ -300,3 +300,60 @@ replicas() {
 	is "$(fact 'map(select(.kind == "save") | [.update, (.path | split("/") | last), .holds])')" '[[3,"mem2.pt",["weights"]],[4,"mem3.pt",["weights"]]]'
 	is "$(fact 'map(select(.kind == "blind") | [.phase, .reason])')" '[["save","it saved into memory, and no file was written with that"]]'
 }
+
+@test "the classes are those of what the loss was given, whatever else the model returns" {
+	cat >lstm.py <<-'EOS'
+		import torch
+		from torch import nn
+
+		class Net(nn.Module):
+		    def __init__(self):
+		        super().__init__()
+		        self.embed, self.lstm, self.head = nn.Embedding(11, 8), nn.LSTM(8, 6, batch_first=True), nn.Linear(6, 11)
+
+		    def forward(self, ids):
+		        out, hidden = self.lstm(self.embed(ids))
+		        return hidden, self.head(out[:, -1])
+
+		def train(model, ids, targets):
+		    opt = torch.optim.SGD(model.parameters(), 0.1)
+		    scores = model(ids)
+		    nn.functional.cross_entropy(scores[1] if isinstance(scores, tuple) else scores, targets).backward()
+		    opt.step()
+
+		train(Net(), torch.randint(0, 11, (3, 5)), torch.randint(0, 11, (3,)))
+	EOS
+	{ sed '$d' lstm.py; echo 'train(nn.Conv2d(3, 5, 3), torch.ones(2, 3, 9, 8), torch.zeros(2, 7, 6, dtype=torch.long))'; } >picture.py
+	watched "$PYTHON" lstm.py
+	is "$(fact 'map(select(.kind == "step" or .phase == "forward") | .output_shape) | unique')" '[[3,11]]'
+	watched "$PYTHON" picture.py
+	is "$(fact 'map(select(.kind == "step") | .output_shape)')" '[[2,7,6,5]]' "a class for each point"
+}
+
+@test "a part of the model called alone validates nothing; two backward passes of one forward are one micro-batch" {
+	cat >parts.py <<-'EOS'
+		import torch
+		from torch import nn
+		model = nn.Sequential(nn.Linear(8, 4), nn.Sequential(nn.Dropout(0.1), nn.Linear(4, 8)))
+		opt = torch.optim.SGD(model.parameters(), 0.1)
+		for n in range(4):
+		    x = torch.randn(6, 8)
+		    y = model(x)
+		    a, b = nn.functional.mse_loss(y, x), y.pow(2).mean()
+		    a.backward(retain_graph=True)
+		    b.backward()
+		    opt.step()
+		    opt.zero_grad()
+		    print(round(1e4 * float(a + b)))
+		    model.eval()
+		    with torch.no_grad():
+		        model[1](torch.randn(64, 4))
+		        if n == 2:
+		            model(x)
+		    model.train()
+	EOS
+	watched "$PYTHON" parts.py
+	is "$(fact 'map(select(.phase == "validate") | [.update, .batches, .examples])')" '[[3,1,6]]'
+	is "$(fact 'map(select(.kind == "step") | [.passes, .rows, .pass_rows]) | unique')" '[[1,6,[6]]]'
+	is "$(fact 'map(select(.kind == "step") | .loss * 1e4 | round)')" "[$(paste -sd, said)]" "both losses"
+}

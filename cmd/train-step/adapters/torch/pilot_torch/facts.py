@@ -124,9 +124,12 @@ def loss_facts(root: Tensor, scale: Any) -> Dict[str, Any]:
         name = type(node).__name__
         if LOSS.search(name):
             get = lambda key: getattr(node, '_saved_' + key, None)      # noqa: E731
-            target, ignore = get('target'), get('ignore_index')
+            target, ignore, scores = get('target'), get('ignore_index'), get('self')
+            shape = list(scores.shape) if isinstance(scores, Tensor) else []
+            if name.startswith('Nll') and len(shape) > 2:
+                shape.append(shape.pop(1))      # the classes last
             ignore = ignore - (1 << 64) if ignore is not None and ignore >> 63 == 1 else ignore
-            out.update(loss_function=re.sub(r'Backward\d*$', '', name), target=target, ignore=ignore,
+            out.update(loss_function=re.sub(r'Backward\d*$', '', name), target=target, ignore=ignore, looked=shape,
                        reduction={0: 'none', 1: 'mean', 2: 'sum'}.get(get('reduction')))
             if target is not None:
                 out['targets'] = target.numel()

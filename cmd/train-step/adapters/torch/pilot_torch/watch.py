@@ -1,6 +1,7 @@
 """What happened in the training so far, told to train-step update by update."""
 import os, re, sys, time, weakref
 from fnmatch import fnmatchcase
+from math import prod
 from typing import Any, Dict, List
 import torch
 from torch import Tensor
@@ -9,6 +10,17 @@ from .facts import later, settle
 
 OUT = re.compile(r"out of memory|can.?t allocate|unable to allocate|cannot allocate|bad_alloc", re.I)
 ASKED = re.compile(r'allocate (?:over )?([\d.]+) ?(bytes|[KMGT]i?B)', re.I)
+
+def joined(passes: List[Any]) -> List[Any]:
+    """With the losses as the program divided them; one without a forward of its own adds to that of the pass before."""
+    out: List[Any] = []
+    for p in passes:
+        p['loss'] = p['loss'] / (p['scale'] or 1) * p['divisor'] if p.get('loss') is not None else None
+        if 'seen' in p or not out:
+            out.append(p)
+        elif p['loss'] is not None and out[-1]['loss'] is not None:
+            out[-1]['loss'] += p['loss']
+    return out
 
 class Watch:
     def __init__(self, wire: Any) -> None:
@@ -50,6 +62,10 @@ class Watch:
     def trained(self) -> List[Any]:
         return [s for s in self.numbered if s['ref']() is not None]
 
+    def part(self, model: Any) -> bool:
+        """Whether it belongs to a model that is trained, which is called as a whole."""
+        return any(model in s['parts'] for s in self.trained() if s['ref']() is not model)
+
     def pairs(self) -> Dict[int, Any]:
         return {id(p): (n, p) for s in self.trained() for n, p in s['ref']().named_parameters()}
 
@@ -68,6 +84,7 @@ class Watch:
 
     def new_model(self, seen: Any) -> None:
         seen['number'], model, seen['tied'] = len(self.numbered), seen['ref'](), {}
+        seen['parts'] = weakref.WeakSet(model.modules())
         self.numbered.append(seen)
         every, train = list(model.parameters()), [p for p in model.parameters() if p.requires_grad]
         for name, p in facts.named(model):
@@ -125,7 +142,7 @@ class Watch:
         self.now = now = dict(seen=seen, ins=ins, rows=len(ins[0]) if ins else None, mode=module.training, modes=modes,
                               shape=list(ins[0].shape) if ins else None, training=all(modes or [module.training]))
         if not torch.is_grad_enabled():
-            if seen['number'] is None and any(modes or [module.training]):
+            if seen['number'] is None and (any(modes or [module.training]) or self.part(seen['ref']())):
                 return None     # never trained, in training mode: a teacher, averaged weights; it validates nothing
             self.val_enter(now)
             del now['ins']
@@ -150,7 +167,7 @@ class Watch:
         self.tock('forward', 'forward')
         ids = [t for t in now.pop('ins') if t.dim() == 2 and not t.is_floating_point()]
         now.update(ids=ids[0] if ids and self.deep() else None, length=ids[0].shape[1] if ids else None,
-                   out=max((list(t.shape) for t in facts.tensors(out)), key=len, default=None))
+                   outs=[list(t.shape) for t in facts.tensors(out)])
         if self.open is None or self.open['seen'] is now['seen'] or self.open['mode'] != now['mode']:
             self.open = now
 
@@ -166,6 +183,9 @@ class Watch:
             one.update(facts.token_facts(ids, target, one['ignore']))
         if self.open is not None:
             one['seen']['mode'] = one['mode']
+        shape, outs = one.pop('looked', None), one.get('outs') or []
+        size, widest = prod(shape or []), max(outs, key=len, default=None)  # a shape that the loss gave them
+        one['out'] = next((o for o in outs if shape and prod(o) == size and o[-1] == shape[-1]), shape or widest)
         self.passes, self.open, self.backwards = self.passes + [one], None, self.backwards + 1
         self.tick('backward')
 
@@ -259,6 +279,7 @@ class Watch:
 
     def finish(self, info: Any, skipped: int) -> None:
         passes, one, deep, when = self.passes, (self.passes or [{}])[0], info['backward'], self.occurrence()
+        count = sum(not i or 'seen' in p for i, p in enumerate(passes))
         touched = sum(p._version != v for p, v in zip(info['params'], info['versions']))
         seen = deep and info['lr'] and not info['update'].get('changed')       # some write without a trace of it
         if self.full:
@@ -267,12 +288,12 @@ class Watch:
         more = dict(data={}, forward=dict(output_shape=one.get('out')), backward=deep, update=dict(
             info['update'], lr=info['lr'], attempted=self.update + self.skips, applied=self.update, skipped=self.skips))
         for name in () if skipped else more if when else ('backward', 'update') if deep else ():
-            self.wire.emit('phase', phase=name, occurrence=when, update=self.update - 1, passes=len(passes),
+            self.wire.emit('phase', phase=name, occurrence=when, update=self.update - 1, passes=count,
                            examples=sum(p.get('rows') or 0 for p in passes), micro_batch=one.get('rows'),
                            length=one.get('length'), device=str(self.device()), **self.spans.get(name, {}), **more[name])
         now, norm = time.perf_counter(), self.norm if self.norm is not None else deep.get('gradient_norm')
         fields = dict(
-            update=self.update, lr=info['lr'], passes=len(passes), skipped=bool(skipped) or None, clip=self.clip,
+            update=self.update, lr=info['lr'], passes=count, skipped=bool(skipped) or None, clip=self.clip,
             gradient_norm=later(float, norm) if isinstance(norm, Tensor) else norm, left_over=self.left, dropped_passes=self.dropped, tensors=len(info['params']),
             scheduler_calls=self.calls.get('schedule', 0), scaler_calls=self.calls.get('scale', 0), seconds=now - self.since,
             touched=touched if touched or seen else None, data_seconds=self.spans.get('data', {}).get('seconds'),
@@ -287,11 +308,11 @@ class Watch:
         """The step records but the last `keep`, whose numbers may still be on their way."""
         while len(self.queue) > keep:
             fields, passes = self.queue.pop(0)
-            passes = [{k: settle(v) for k, v in p.items()} for p in passes] or [{}]
+            passes = joined([{k: settle(v) for k, v in p.items()} for p in passes]) or [{}]
             last, rows, used = passes[-1], [p.get('rows') for p in passes], [p.get('supervised') for p in passes]
             known, ok = None not in used and sum(used) > 0, all(p.get('loss') is not None for p in passes)
             weights = used if known else rows if all(rows) else [1] * len(passes)
-            losses = [p['loss'] / (p['scale'] or 1) * p['divisor'] for p in passes] if ok else []
+            losses = [p['loss'] for p in passes] if ok else []
             if last.get('reduction') == 'sum' and known:
                 losses = [x / u if u else 0.0 for x, u in zip(losses, used)]
             batch, whole = [p.get('batch') for p in passes], all(rows)
