@@ -226,10 +226,26 @@ one() {
 		model(torch.ones(1 << 12, 1 << 10)).sum().backward()
 		opt.step()
 	EOS
-	run bash -c "ulimit -v 4000000; PILOT_RECORD_FD=9 PYTHONPATH=$ADAPTER exec $PYTHON big.py 9>lines"
-	exits 1
+	run -1 bash -c "ulimit -v 4000000; exec train-step -j -- $PYTHON big.py >lines"
 	is "$(fact 'map(select(.kind == "failure") | [.exception, .memory, .phase, .rows, .shape, .asked_bytes, .device])')" \
 		'[["RuntimeError",true,"forward",4096,[4096,1024],4294967296,"cpu"]]'
+}
+
+@test "whether memory ran out is read from the words of a failure that does not say it" {
+	failed() {
+		train-step -j -- sh -c 'cat "$1" >&"$PILOT_RECORD_FD"' sh "$PWD/told" >lines 2>/dev/null
+		is "$(fact 'map(select(.kind == "failure") | [.memory, .asked_bytes])')" "$1"
+	}
+	echo '{"kind":"failure","exception":"OutOfMemoryError","message":"CUDA out of memory. Tried to allocate 2.50 GiB (GPU 0)"}' >told
+	failed '[[true,2684354560]]'
+	echo '{"kind":"failure","exception":"OutOfMemoryError","message":"no room","memory":true}' >told
+	failed '[[true,null]]'
+	echo '{"kind":"failure","exception":"RuntimeError","message":"tried to allocate 4 bytes: out of memory","memory":false}' >told
+	failed '[[false,null]]'
+	echo '{"kind":"failure","exception":"RuntimeError","message":"tried to allocate 4 bytes: out of memory","asked_bytes":7}' >told
+	failed '[[true,7]]'
+	echo '{"kind":"failure","exception":"ValueError","message":"bad shape"}' >told
+	failed '[[false,null]]'
 }
 
 # Two replicas, started with the environment that torchrun gives (Debian's torchrun does not run on its Python).

@@ -29,13 +29,23 @@ static const char *const capped_words[] = { "Thread creation failed", "can't sta
 
 enum memory { MEMORY_NO, MEMORY_DEVICE, MEMORY_HOST };
 
-static enum memory memory_of(const struct command *c, const char *s)
+static enum memory memory_in(const char *s)
 {
 	if (has_one(s, device_words))
 		return MEMORY_DEVICE;
-	if (has_one(s, host_words) || (c->cap.address_bytes > 0 && has_one(s, capped_words)))
-		return MEMORY_HOST;
-	return has_one(s, host_says) ? MEMORY_HOST : MEMORY_NO;
+	return has_one(s, host_words) || has_one(s, host_says) ? MEMORY_HOST : MEMORY_NO;
+}
+
+static enum memory memory_of(const struct command *c, const char *s)
+{
+	enum memory m = memory_in(s);
+
+	return m == MEMORY_NO && c->cap.address_bytes > 0 && has_one(s, capped_words) ? MEMORY_HOST : m;
+}
+
+bool cause_memory(const char *exception, const char *message)
+{
+	return memory_in(exception) != MEMORY_NO || memory_in(message) != MEMORY_NO;
 }
 
 /* A Python program says what ended it in its last exception, or in one that this came of; others in
@@ -54,8 +64,7 @@ static enum memory memory_said(const struct command *c, const char **said)
 	return m;
 }
 
-/* "tried to allocate 2.50 GiB", "tried to allocate 1024 bytes"; -1. */
-static int64_t asked_in(const char *s)
+int64_t cause_asked(const char *s)
 {
 	static const struct {
 		const char *unit;
@@ -139,7 +148,7 @@ static bool out_of_memory(struct command *c)
 	if (m == MEMORY_NO)
 		return false;
 	if (t->asked_bytes < 0)
-		t->asked_bytes = asked_in(*said ? said : t->message);
+		t->asked_bytes = cause_asked(*said ? said : t->message);
 	settle(c, "oom", EX_NO, m == MEMORY_DEVICE ? "device-memory" : "host-memory", "%s%s%s", t->failure_phase,
 		*t->failure_phase ? ": " : "", *said ? said : text);
 	return true;

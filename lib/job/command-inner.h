@@ -175,5 +175,9 @@ int command_record_end(struct command *c) MUST_USE;
 
 /* command-cause.c: how it ended: status, code, reason, cause */
 void command_cause(struct command *c);
+/* Whether memory ran out, by the words of an exception; and the bytes that were asked for then:
+ * "tried to allocate 2.50 GiB", "tried to allocate 1024 bytes"; -1 not said. */
+bool cause_memory(const char *exception, const char *message);
+int64_t cause_asked(const char *message);
 
 #endif

@@ -119,6 +119,30 @@ static int complete_eval(const char *common, const char *line, size_t n, const s
 	return read_with(more, line, n, scratch, raw, v, w);
 }
 
+/* Whether memory ran out and how much was asked for, by the words of an exception, where the line does not say so. */
+static int complete_failure(const char *common, const char *line, size_t n, struct buf *scratch, struct buf *raw, struct view *v, struct why *w)
+{
+	char exception[200], message[1000], more[400];
+	int64_t asked = -1, told;
+	bool memory, says = view_bool(v, F_failure_memory, &memory);
+	int len;
+
+	view_copy(v, F_failure_exception, exception, sizeof exception);
+	view_copy(v, F_failure_message, message, sizeof message);
+	if (!says)
+		memory = cause_memory(exception, message);
+	if (memory && !view_int(v, F_failure_asked_bytes, &told))
+		asked = cause_asked(message);
+	if (says && asked < 0)
+		return 0;
+	len = snprintf(more, sizeof more, "%s", common);
+	if (!says)
+		len += snprintf(more + len, sizeof more - (size_t)len, "\"memory\":%s,", memory ? "true" : "false");
+	if (asked >= 0)
+		snprintf(more + len, sizeof more - (size_t)len, "\"asked_bytes\":%lld,", (long long)asked);
+	return read_with(more, line, n, scratch, raw, v, w);
+}
+
 /* A save without its digest cannot be a record yet: with one that is none it can. */
 static bool lacks_digest(const char *common, const char *line, size_t n, struct buf *scratch, struct buf *raw, struct view *v)
 {
@@ -165,5 +189,7 @@ int command_line(const char *line, size_t n, const struct line_adds *a, struct b
 		return complete_step(common, line, n, a, scratch, raw, v, w);
 	if (v->kind == KIND_eval)
 		return complete_eval(common, line, n, a, scratch, raw, v, w);
+	if (v->kind == KIND_failure)
+		return complete_failure(common, line, n, scratch, raw, v, w);
 	return v->kind == KIND_save ? complete_save(common, line, n, scratch, raw, v, told_digest, w) : 0;
 }

@@ -5,7 +5,8 @@ import torch
 from . import facts
 
 def run(watch: Any, model: Any, inputs: Any, rows: int) -> None:
-    modes, states = {m: m.training for m in model.modules()}, dict(torch=torch.get_rng_state(), python=random.getstate())
+    modes = {m: m.training for m in model.modules()}
+    states = dict(torch=torch.get_rng_state(), python=random.getstate())
     if 'numpy.random' in sys.modules:
         states['numpy'] = sys.modules['numpy.random'].get_state()
     if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -31,7 +32,8 @@ def run(watch: Any, model: Any, inputs: Any, rows: int) -> None:
 
 def passes(model: Any, inputs: Any, rows: int) -> Dict[str, Dict[str, Any]]:
     ids = next((t for t in facts.tensors(inputs) if t.dim() == 2 and not t.is_floating_point()), None)
-    length, half, results = ids.shape[1] if ids is not None else 0, max(1, (rows or 0) // 2), {}    # type: Any, int, Any
+    length, half = ids.shape[1] if ids is not None else 0, max(1, (rows or 0) // 2)
+    results: Dict[str, Dict[str, Any]] = {}
 
     def changed(o: Any, change: Callable) -> Any:
         if isinstance(o, torch.Tensor):
@@ -65,7 +67,12 @@ def passes(model: Any, inputs: Any, rows: int) -> Dict[str, Dict[str, Any]]:
 
     def wider() -> Any:
         cut, pad = 2 * tokens() and length, ids[:, -1].mode().values
-        return forward(lambda t: torch.cat([t, torch.full_like(t[:, :1], int(pad) if t is ids else 0)], 1) if t.shape == ids.shape else t)[:, :cut], base
+
+        def padded(t: Any) -> Any:
+            if t.shape != ids.shape:
+                return t
+            return torch.cat([t, torch.full_like(t[:, :1], int(pad) if t is ids else 0)], 1)
+        return forward(padded)[:, :cut], base
 
     try:
         if any(m._forward_hooks or m._forward_pre_hooks for m in model.modules()):
@@ -73,7 +80,8 @@ def passes(model: Any, inputs: Any, rows: int) -> Dict[str, Dict[str, Any]]:
         base = forward(lambda t: t)
     except Exception as error:
         return dict.fromkeys(('repeat', 'future', 'rows', 'padding'), dict(reason=str(error)[:200]))
-    for name, run_it in dict(repeat=lambda: (forward(lambda t: t), base), future=future, rows=fewer, padding=wider).items():
+    every = dict(repeat=lambda: (forward(lambda t: t), base), future=future, rows=fewer, padding=wider)
+    for name, run_it in every.items():
         try:
             a, b = run_it()
             results[name] = dict(difference=float((a - b).abs().max()), magnitude=float(b.abs().max()))

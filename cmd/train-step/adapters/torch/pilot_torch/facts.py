@@ -149,7 +149,8 @@ def loss_facts(root: Tensor, scale: Any) -> Dict[str, Any]:
         factors = [f for f in factors if f[0].dtype in (torch.int64, torch.float64) and not f[0].is_cuda]
     if factors:
         powers = [p for _, p in factors]
-        out['divisor'] = later(lambda *by: prod((float(b) or 1.0) ** p for b, p in zip(by, powers)), *[b for b, _ in factors])
+        out['divisor'] = later(lambda *by: prod((float(b) or 1.0) ** p for b, p in zip(by, powers)),
+                               *[b for b, _ in factors])
     return out
 
 def token_facts(ids: Tensor, target: Tensor, ignore: Any) -> Dict[str, Any]:
@@ -167,7 +168,8 @@ def token_facts(ids: Tensor, target: Tensor, ignore: Any) -> Dict[str, Any]:
     pad = ids[:, -1].mode().values
     tail = (ids.flip(1) != pad).int().cummax(1).values.flip(1) == 0     # what is but `pad` up to the end of its row
     runs, inner = tail.sum(1), int((ids == pad).sum() - tail.sum())
-    if rows > 1 and int(runs.max()) > 2 and 2 * int((runs > 0).sum()) >= rows and len(runs.unique()) > 1 and inner <= rows:
+    most_rows = rows > 1 and 2 * int((runs > 0).sum()) >= rows
+    if most_rows and int(runs.max()) > 2 and len(runs.unique()) > 1 and inner <= rows:
         out['padding_supervised'] = int((used & tail[:, :wide]).sum())
     return out
 
@@ -204,7 +206,8 @@ def holds(obj: Any, shapes: Dict[str, Tuple], depth: int = 0) -> Dict[str, Any]:
     out: Dict[str, Any] = {}
     for key, v in obj.items():
         word = 'random' if RANDOM.search(str(key)) else 'count' if COUNT.search(str(key)) else ''
-        if (word == 'random' and v is not None and not isinstance(v, (bool, int, float))) or (word == 'count' and isinstance(v, int)):
+        state = word == 'random' and v is not None and not isinstance(v, (bool, int, float))
+        if state or (word == 'count' and isinstance(v, int)):
             out[word] = None
         else:
             out.update(holds(v, shapes, depth + 1))

@@ -40,7 +40,8 @@ class Hooks:
         for group in (self.forward, self.backward, self.update, self.files, self.randoms, self.process):
             wire.guard(group)()
 
-    def around(self, owner: Any, name: str, before: Any = None, after: Any = None, phase: str = '', kind: str = '') -> None:
+    def around(self, owner: Any, name: str, before: Any = None, after: Any = None, phase: str = '',
+               kind: str = '') -> None:
         """owner.name(...) with before(...) ahead of it and after(its result, before's, seconds, ...) behind it."""
         orig, w, none = owner.__dict__.get(name), self.w, lambda *a, **k: None
         if orig is None:
@@ -126,7 +127,8 @@ class Hooks:
             w.optimizers.append(weakref.ref(opt))
             for owner in type(opt).__mro__:
                 if 'step' in owner.__dict__ and owner is not base and owner.step not in wrapped:
-                    self.around(owner, 'step', lambda o, *a, **k: w.step_begin(o), lambda *a, **k: w.step_end(), 'update')
+                    self.around(owner, 'step', lambda o, *a, **k: w.step_begin(o),
+                                lambda *a, **k: w.step_end(), 'update')
                     wrapped.add(owner.step)
 
         def restored(out: Any, begun: Any, seconds: float, opt: Any, *a: Any, **k: Any) -> None:

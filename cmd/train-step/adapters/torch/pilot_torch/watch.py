@@ -1,5 +1,5 @@
 """What happened in the training so far, told to train-step update by update."""
-import os, re, sys, time, weakref
+import os, sys, time, weakref
 from fnmatch import fnmatchcase
 from math import prod
 from typing import Any, Dict, List
@@ -7,9 +7,6 @@ import torch
 from torch import Tensor
 from . import checks, facts
 from .facts import later, settle
-
-OUT = re.compile(r"out of memory|can.?t allocate|unable to allocate|cannot allocate|bad_alloc", re.I)
-ASKED = re.compile(r'allocate (?:over )?([\d.]+) ?(bytes|[KMGT]i?B)', re.I)
 
 def joined(passes: List[Any]) -> List[Any]:
     """With the losses as the program divided them; one without a forward of its own adds to that of the pass before."""
@@ -30,7 +27,8 @@ class Watch:
         self.freeze = [p for p in env.get('PILOT_FREEZE', '').split(',') if p]
         self.busy = self.asked = self.started = self.proposed = False
         self.update = self.skips = self.stops = self.dropped = self.backwards = self.forwards = 0
-        self.models, self.numbered, self.optimizers, self.schedules = {}, [], [], []    # type: Any, Any, List[Any], List[Any]
+        self.models, self.numbered = {}, []                         # type: Any, List[Any]
+        self.optimizers, self.schedules = [], []                    # type: List[Any], List[Any]
         self.passes, self.queue, self.waiting = [], [], []          # type: List[Any], List[Any], List[Any]
         self.written: Any = None            # paths, once something was saved into memory
         self.first = self.scaler = lambda: None     # type: Any     # weak: the optimizer that steps, the GradScaler
@@ -178,7 +176,8 @@ class Watch:
             self.left = self.left_over()
         scale = scaler._scale if scaler is not None and scaler.is_enabled() else None
         one.update(facts.loss_facts(root, scale), loss=later(float, root) if root.numel() == 1 else None)
-        one['scale'], ids, target = later(float, scale) if one['scaled'] else None, one.pop('ids', None), one.pop('target')
+        one['scale'] = later(float, scale) if one['scaled'] else None
+        ids, target = one.pop('ids', None), one.pop('target')
         if ids is not None and target is not None and not self.passes:
             one.update(facts.token_facts(ids, target, one['ignore']))
         if self.open is not None:
@@ -290,12 +289,14 @@ class Watch:
         for name in () if skipped else more if when else ('backward', 'update') if deep else ():
             self.wire.emit('phase', phase=name, occurrence=when, update=self.update - 1, passes=count,
                            examples=sum(p.get('rows') or 0 for p in passes), micro_batch=one.get('rows'),
-                           length=one.get('length'), device=str(self.device()), **self.spans.get(name, {}), **more[name])
+                           length=one.get('length'), device=str(self.device()), **self.spans.get(name, {}),
+                           **more[name])
         now, norm = time.perf_counter(), self.norm if self.norm is not None else deep.get('gradient_norm')
         fields = dict(
             update=self.update, lr=info['lr'], passes=count, skipped=bool(skipped) or None, clip=self.clip,
-            gradient_norm=later(float, norm) if isinstance(norm, Tensor) else norm, left_over=self.left, dropped_passes=self.dropped, tensors=len(info['params']),
-            scheduler_calls=self.calls.get('schedule', 0), scaler_calls=self.calls.get('scale', 0), seconds=now - self.since,
+            gradient_norm=later(float, norm) if isinstance(norm, Tensor) else norm, left_over=self.left,
+            dropped_passes=self.dropped, tensors=len(info['params']), seconds=now - self.since,
+            scheduler_calls=self.calls.get('schedule', 0), scaler_calls=self.calls.get('scale', 0),
             touched=touched if touched or seen else None, data_seconds=self.spans.get('data', {}).get('seconds'),
             weights_digest=info.get('weights_digest'), optimizer_digest=info.get('optimizer_digest'))
         self.grads = {id(p): (id(p.grad), p.grad._version) for p in info['params'] if p.grad is not None}
@@ -318,7 +319,8 @@ class Watch:
             batch, whole = [p.get('batch') for p in passes], all(rows)
             fields.update({k: passes[0].get(k) for k in (
                 'loss_function', 'reduction', 'divisor', 'target_offset', 'target_match', 'padding_supervised')},
-                loss=sum(x * w for x, w in zip(losses, weights)) / sum(weights) if ok else None, scale=last.get('scale'),
+                loss=sum(x * w for x, w in zip(losses, weights)) / sum(weights) if ok else None,
+                scale=last.get('scale'),
                 rows=sum(rows) if whole else None, pass_rows=rows if whole else None, shape=last.get('shape'),
                 output_shape=last.get('out'), supervised=sum(used) if known else None,
                 pass_supervised=used if known else None, pass_divisors=[p.get('divisor') for p in passes],
@@ -442,7 +444,8 @@ class Watch:
         for number in list(self.data):
             self.tell_loader(number)
         error = getattr(sys, 'last_value', None)
-        if isinstance(error, Exception) and not type(error).__module__.startswith('torch.distributed'):    # a launcher's
+        launcher = type(error).__module__.startswith('torch.distributed')
+        if isinstance(error, Exception) and not launcher:
             self.failed(self.phase, error)
         if not self.update and self.backwards + self.forwards:
             self.blind('no step of an optimizer was seen, of %d forward and %d backward passes' % (
@@ -452,12 +455,9 @@ class Watch:
         if id(error) == self.error:
             return
         self.error, message, now = id(error), str(error), self.now or {}      # itself it would hold memory
-        memory = isinstance(error, MemoryError) or type(error).__name__ == 'OutOfMemoryError' or bool(OUT.search(message))
-        asked = ASKED.search(message) if memory else None
         self.wire.emit('failure', exception=type(error).__name__, message=message, phase=phase, update=self.update,
-                       memory=memory, device='cpu' if 'CPU' in message else str(self.device()), rows=now.get('rows'),
-                       shape=now.get('shape'), asked_bytes=int(float(asked.group(1)) * 1024 ** 'BKMGT'.index(
-                           asked.group(2)[0].upper())) if asked else None)
+                       device='cpu' if 'CPU' in message else str(self.device()), rows=now.get('rows'),
+                       shape=now.get('shape'))
 
     # files
     def saved(self, obj: Any, file: Any, existed: bool, seconds: float) -> None:
@@ -520,10 +520,12 @@ class Watch:
         p, sampler, data = self.loaders.get(it), it._index_sampler, it._dataset
         self.spans.setdefault('data', dict(seconds=0.0))['seconds'] += seconds
         if p is None or p['ended']:
-            number = p['number'] if p else next((n for n, q in self.data.items() if q['of'] == id(data)), len(self.data))
+            known = (n for n, q in self.data.items() if q['of'] == id(data))
+            number = p['number'] if p else next(known, len(self.data))
             turn = self.tell_loader(number) + 1
             p = self.loaders[it] = self.data[number] = dict(
-                number=number, turn=turn, ended=False, rows=0, order=[], forwards=self.forwards, of=id(data), fixed=dict(
+                number=number, turn=turn, ended=False, rows=0, order=[], forwards=self.forwards, of=id(data),
+                fixed=dict(
                     name=type(data).__name__, examples=len(data) if it._dataset_kind == 0 else None,
                     micro_batch=getattr(sampler, 'batch_size', None), drop_last=it._drop_last, workers=it._num_workers,
                     sampler=type(getattr(sampler, 'sampler', sampler)).__name__, number=number, **{'pass': turn}))
