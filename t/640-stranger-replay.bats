@@ -119,6 +119,22 @@ tried() {
 	is "$(sha256sum ../far/line.json)" "$before"
 }
 
+@test "saves beside the working folder: by {save_dir} they go into the copy, by a name of their own nowhere" {
+	mkdir ../ckpt
+	runs -n 12 -C ../ckpt -- "$PYTHON" train.py --auto --out '{save_dir}'
+	before=$(sha256sum ../ckpt/line.json)
+	judged --allow-exec
+	is "$judged $resume" "~ ^0 ok: resumed at update 8"
+	is "$(sha256sum ../ckpt/line.json)" "$before" "the user's save"
+	broken 's/os.path.abspath(path)/os.path.join(os.getcwd(), path)/'
+	rm ../ckpt/line.json
+	runs -n 12 -C ../ckpt -- "$PYTHON" train.py --auto --out ../ckpt
+	before=$(sha256sum ../ckpt/line.json)
+	judged --allow-exec
+	is "$judged $resume" "~ ^0 unproven: no replay: its saves lie outside its working folder, .*: $BATS_TEST_TMPDIR/ckpt/line.json "
+	is "$(sha256sum ../ckpt/line.json)" "$before" "the user's save"
+}
+
 # The path is in the script, so that no copy keeps it out: the kernel does.
 @test "a path that leads out of the copy is refused, and what lies there is untouched" {
 	broken "s|^path = .*|path = '$PWD/out/line.json'|"

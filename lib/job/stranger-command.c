@@ -80,16 +80,35 @@ static bool has_word(const struct again *c, const char *word)
 	return has;
 }
 
+/* Takes "a/.." out of a path in place: by what is there, for a may be a link, and by the words where nothing is. */
+static void climb(char path[4096])
+{
+	char *up, *real = strstr(path, "/..") ? realpath(path, NULL) : NULL;
+
+	if (real)
+		snprintf(path, 4096, "%s", real);
+	free(real);
+	for (char *p = path; (up = strstr(p, "/.."));) {
+		p = up + 3;
+		if (*p && *p != '/') /* a name that begins so */
+			continue;
+		*up = '\0';
+		p = strrchr(path, '/') ? strrchr(path, '/') : path;
+		memmove(p, up + 3, strlen(up + 3) + 1);
+	}
+}
+
+/* Takes path over. */
 static char *absolute(const char *cwd, char *path)
 {
-	struct buf b = { 0 };
+	char *out = path ? malloc(4096) : NULL;
 
-	if (!path || *path == '/')
-		return path;
-	if (buf_printf(&b, "%s/%s", cwd, path) < 0 || buf_add(&b, "", 1) < 0)
-		buf_free(&b);
+	if (out) {
+		snprintf(out, 4096, "%s%s%s", *path == '/' ? "" : cwd, *path == '/' ? "" : "/", path);
+		climb(out);
+	}
 	free(path);
-	return (char *)b.p;
+	return out;
 }
 
 /* What the caller names goes before what the stream names. */
@@ -112,10 +131,10 @@ static void take_words(struct again *c, const struct view *v, const struct stran
 const char *again_home(const struct again *c, const char *path, char out[4096])
 {
 	size_t n = c->ran ? strlen(c->ran) : 0;
+	bool ran = n && !strncmp(path, c->ran, n) && path[n] == '/';
 
-	if (!n || strncmp(path, c->ran, n) || path[n] != '/')
-		return path;
-	snprintf(out, 4096, "%s%s", c->cwd, path + n);
+	snprintf(out, 4096, "%s%s%s", ran || *path != '/' ? c->cwd : "", *path != '/' ? "/" : "", ran ? path + n : path);
+	climb(out);
 	return out;
 }
 
@@ -137,6 +156,7 @@ int again_read(struct again *c, const struct watch *r, const struct judge_settin
 		c->resume_word = has_word(c, "{resume}");
 		c->resumable = c->resume_with || c->resume_word;
 		c->updates_word = has_word(c, "{updates}");
+		c->save_word = has_word(c, "{save_dir}");
 		(void)!view_int(&v, F_run_updates, &c->updates);
 		return 0;
 	}

@@ -73,9 +73,9 @@ static bool is_fresh(const struct files *f, const char *path)
 /* What it wrote into other folders may be data that it fetched or prepared there: copied. */
 static void add_written(struct files *f, const struct again *c, const char *s, size_t n)
 {
-	char text[4096], home[4096];
-	int k = *s == '/' ? snprintf(text, sizeof text, "%.*s", (int)n, s) : snprintf(text, sizeof text, "%s/%.*s", c->cwd, (int)n, s);
-	const char *cwd = c->cwd, *path = again_home(c, text, home), *rest = k > 0 && k < (int)sizeof text ? below(path, cwd) : NULL;
+	char text[4096], path[4096];
+	int k = snprintf(text, sizeof text, "%.*s", (int)n, s);
+	const char *cwd = c->cwd, *rest = k > 0 && k < (int)sizeof text ? below(again_home(c, text, path), cwd) : NULL;
 
 	if (!rest || memchr(s, 0, n) || is_fresh(f, path))
 		return;
@@ -107,13 +107,13 @@ static void find_files(const struct again_replay *x, struct files *f)
 
 bool folder_unsafe(const struct again_replay *x, char *say, size_t n)
 {
-	const char *cwd = x->command.cwd, *save = x->command.save;
+	const char *cwd = x->command.cwd, *save = x->command.save_word ? x->command.save : NULL; /* else its own words name it */
 	char home[4096];
 
 	for (int i = 0; i < WATCH_SAVES; i++) {
-		const char *path = x->run->save[i].path;
+		const char *path = x->run->save[i].path ? again_home(&x->command, x->run->save[i].path, home) : NULL;
 
-		if (!path || below(again_home(&x->command, path, home), cwd) || (save && below(path, save)))
+		if (!path || below(path, cwd) || (save && below(path, save)))
 			continue;
 		snprintf(say, n, "its saves lie outside its working folder, where a replay would write over them: %s (let the command name the folder with {save_dir})", path);
 		return true;

@@ -18,12 +18,13 @@ struct again {
 	bool resume_word;     /* {resume} stands in it */
 	int64_t updates;      /* asked for; 0: none */
 	bool updates_word;    /* {updates} stands in it */
+	bool save_word;       /* {save_dir} stands in it */
 };
 int again_read(struct again *c, const struct watch *r, const struct judge_settings *s, struct why *w) MUST_USE;
 void again_free(struct again *c);
 /* The path of the working folder in its words becomes that of the copy. */
 int again_move(struct again *c, const char *to, struct why *w) MUST_USE;
-/* A path below the copy that the run worked in, as the user's folder has it; others as they are. */
+/* Absolute and without ".."; a path below the copy that the run worked in as the user's folder has it. Returns out. */
 const char *again_home(const struct again *c, const char *path, char out[4096]);
 /* Settings of the run for its placeholders and limits. */
 void again_settings(const struct watch *r, struct rec *request);
