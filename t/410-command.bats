@@ -384,6 +384,8 @@ except MemoryError as e: raise RuntimeError("the step failed") from e'
 		run -64 train-step --step-regex "$x" -- touch ran
 		is "$output" "~ --step-regex" "$x"
 	done
+	run -64 train-step --step-regex "$(printf '(a)%.0s' {1..500})(?<loss>.)" -- touch ran
+	is "$output" "~ --step-regex: more than 16 groups"
 	[ ! -e ran ]
 }
 

@@ -58,8 +58,9 @@ static int translate(struct step_regex *x, const char *s, struct buf *out, struc
 		else if (s[0] == '[')
 			n = bracket(s);
 		else if (s[0] == '(') {
-			if (++x->groups > GROUPS)
+			if (x->groups == GROUPS)
 				return why_set(w, EX_USAGE, "--step-regex: more than %d groups", GROUPS);
+			x->groups++;
 			r = buf_add(out, "(", 1);
 			if (s[1] == '?' && !(s = name_of(s, &x->field[x->groups], w)))
 				return -EX_USAGE;

@@ -24,6 +24,8 @@ enum {
 /* A shadow while it is made. */
 struct maker {
 	const struct shadow_plan *plan;
+	struct stat root; /* of the shadow, which may lie below what it is a copy of */
+	dev_t dev;        /* file system of the working folder */
 	int64_t bytes, entries; /* so far */
 	struct why *why;
 };
@@ -150,11 +152,11 @@ static int entries(const char *path)
 	return n;
 }
 
-static bool is_linked(const struct maker *m, const char *path, const char *name, int depth)
+static bool is_linked(const struct maker *m, const char *path, const char *name, const struct stat *st, int depth)
 {
 	char config[4096];
 
-	return *name == '.' || depth >= DEPTH || m->entries >= MOST_ENTRIES || entries(path) > MOST_IN_FOLDER || (join(config, path, "pyvenv.cfg") && access(config, F_OK) == 0);
+	return st->st_dev != m->dev || *name == '.' || depth >= DEPTH || m->entries >= MOST_ENTRIES || entries(path) > MOST_IN_FOLDER || (join(config, path, "pyvenv.cfg") && access(config, F_OK) == 0);
 }
 
 static bool is_copied(const struct maker *m, const char *path, const struct stat *st)
@@ -224,10 +226,12 @@ static int take(struct maker *m, const char *dir, const char *name, const char *
 	m->entries++;
 	if (lstat(from, &st) < 0 || is_omitted(m->plan, from, &st))
 		return 0;
+	if (st.st_dev == m->root.st_dev && st.st_ino == m->root.st_ino)
+		return 0;
 	written = is_written(m->plan, from);
 	if (written && S_ISLNK(st.st_mode) && stat(from, &st) < 0)
 		return 0;
-	if (S_ISDIR(st.st_mode) && (written || !is_linked(m, from, name, depth)))
+	if (S_ISDIR(st.st_mode) && (written || !is_linked(m, from, name, &st, depth)))
 		return take_folder(m, from, to, depth);
 	if (S_ISREG(st.st_mode))
 		return take_file(m, from, to, &st);
@@ -299,9 +303,10 @@ int shadow_make(const char *root, const struct shadow_plan *p, char *cwd, size_t
 
 	if (*p->cwd != '/')
 		return why_set(w, EX_NOINPUT, "copy the working folder: %s: no absolute path", p->cwd);
-	if (access(p->cwd, R_OK | X_OK) < 0)
+	if (access(p->cwd, R_OK | X_OK) < 0 || stat(p->cwd, &m.root) < 0)
 		return why_errno(w, EX_NOINPUT, "copy the working folder: %s", p->cwd);
-	if (mkdir(root, 0700) < 0)
+	m.dev = m.root.st_dev;
+	if (mkdir(root, 0700) < 0 || stat(root, &m.root) < 0)
 		return no_room(&m, root);
 	rc = walk(&m, root, cwd, size);
 	if (!rc)

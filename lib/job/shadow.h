@@ -2,7 +2,8 @@
  * user's. Folders and small files (scripts among them) are real, so that what is found beside a script is found
  * in the copy; the rest, which is only read, is symbolic links to the user's. The copy stands at the end of the
  * same path below its root, where the folders on the way are real and their other entries links: ../data is
- * found, too. A folder of over 1000 entries, a hidden one and a virtual environment are links as a whole. */
+ * found, too. A folder of over 1000 entries, a hidden one, one of another file system and a virtual environment are
+ * links as a whole; the copy itself, if it lies below, is left out. */
 #ifndef PILOT_SHADOW_H
 #define PILOT_SHADOW_H
 

@@ -124,6 +124,13 @@ static void fresh(void)
 	shadow_remove(in("s"));
 }
 
+/* TMPDIR may lie in the working folder. */
+static void within(void)
+{
+	ok(sh("mkdir user/repo/tmp") == 0 && make("user/repo/tmp/s", false) == 0 && inside("test -d tmp && test ! -e tmp/s && test -f train.py", -1) == 0, "a copy below the folder itself is not copied into itself");
+	ok(sh("rm -r user/repo/tmp") == 0, "removed");
+}
+
 static void refuses(void)
 {
 	struct why w = { 0 };
@@ -173,6 +180,7 @@ int main(void)
 	writes();
 	guessed();
 	fresh();
+	within();
 	refuses();
 	guard();
 	shadow_remove(top);
