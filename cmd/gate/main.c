@@ -220,7 +220,8 @@ static int run(const struct judge_settings *s, enum form form, int n, char **pat
 	judge_free(g.judge);
 	bool broken = out_broken(g.out);
 	if (out_close(g.out, &w) < 0 && !broken) {
-		cmd_warn(&w);
+		if (g.status != EX_IOERR) /* else it is said already */
+			cmd_warn(&w);
 		g.status = code_worst(g.status, EX_IOERR);
 	}
 	return g.status;

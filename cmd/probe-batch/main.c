@@ -120,7 +120,8 @@ static int probe(const struct probe_settings *s, struct out *o, char **argv)
 		cmd_warn(&warn);
 	int status = stop_wanted() ? 128 + stop_wanted() : -r;
 	if (tool_end(o, id, status, &w) < 0 && !out_broken(o)) {
-		cmd_warn(&w);
+		if (status != EX_IOERR) /* else it is said already */
+			cmd_warn(&w);
 		return code_worst(status, EX_IOERR);
 	}
 	return status;
@@ -140,7 +141,8 @@ static int run(struct probe_settings *s, enum form form, char **argv)
 	status = probe(s, o, argv);
 	bool broken = out_broken(o);
 	if (out_close(o, &w) < 0 && !broken) {
-		cmd_warn(&w);
+		if (status != EX_IOERR)
+			cmd_warn(&w);
 		status = code_worst(status, EX_IOERR);
 	}
 	return status;

@@ -85,17 +85,15 @@ static int bracket(const struct settings *s, struct out *o)
 {
 	struct why w = { 0 };
 	char id[ULID_SIZE];
-	int status, rc = tool_begin(o, cmd_name(), s->argv, id, &w);
+	int status = 0, rc = tool_begin(o, cmd_name(), s->argv, id, &w);
 
 	if (rc == 0) {
 		status = s->requests ? run_requests(s->command.stranger.argv ? &s->command.stranger : NULL, s->log_fd, o) : run_one(s, o);
 		rc = tool_end(o, id, stop_wanted() ? 128 + stop_wanted() : status, &w);
-	} else {
-		status = -rc;
 	}
 	if (out_broken(o))
 		stop_request(SIGPIPE);
-	else if (rc < 0)
+	else if (rc < 0 && status != EX_IOERR) /* else it is said already */
 		cmd_warn(&w);
 	return rc < 0 ? code_worst(status, -rc) : status;
 }
@@ -131,7 +129,8 @@ static int run(const struct settings *s)
 	status = bracket(s, o);
 	broken = out_broken(o);
 	if (out_close(o, &w) < 0 && !broken) {
-		cmd_warn(&w);
+		if (status != EX_IOERR) /* else it is said already */
+			cmd_warn(&w);
 		status = code_worst(status, EX_IOERR);
 	}
 	return status;

@@ -178,7 +178,7 @@ void proc_end(struct proc *p, double grace_seconds);
 /* Absolute path of the program `name` in the folder of the running binary. */
 int proc_beside(const char *name, char *out, size_t size, struct why *w) MUST_USE;
 
-/* SIGTERM and SIGINT set a flag; a second one ends the process at once, the same one within a fifth
+/* SIGTERM, SIGINT and SIGHUP (where it is not ignored, as nohup does) set a flag; a second one ends the process at once, the same one within a fifth
  * of a second (timeout(1) sends it twice) not counted. SIGPIPE and SIGXFSZ are ignored: a write says it. */
 void stop_install(void);
 int stop_wanted(void);      /* 0, or the number of the first signal */
@@ -203,10 +203,21 @@ struct guard {
 	int fd;
 };
 /* Starts it, before the children it is for. When we are gone it kills the group it was told of, and every
- * process that began with the line `mark` (NAME=VALUE) in its environment. */
-int guard_start(struct guard *g, const char *mark, struct why *w) MUST_USE;
+ * process that began with the line `mark` (NAME=VALUE) in its environment; then it removes `folder`. Both may be NULL. */
+int guard_start(struct guard *g, const char *mark, const char *folder, struct why *w) MUST_USE;
 void guard_group(struct guard *g, pid_t group); /* 0: none any more */
 void guard_end(struct guard *g); /* harmless when there is none */
+
+/* ---- temp.c: a folder for temporary files, in $TMPDIR or /tmp ---- */
+
+struct temp {
+	char dir[4096]; /* absolute; "": there is none */
+	struct guard guard;
+};
+/* Called `prefix` and a dot and six letters; removed by temp_end, or by a guard if we are killed. -EX_IOERR, -EX_OSERR. */
+int temp_make(struct temp *t, const char *prefix, struct why *w) MUST_USE;
+void temp_end(struct temp *t); /* harmless when there is none */
+void temp_clear(const char *path); /* a folder with all that is in it; never follows a link; nothing there is no error */
 
 /* ---- host.c: the machine we are on ---- */
 

@@ -1,5 +1,5 @@
 /* guard.c - when we are killed and can do nothing any more, somebody else must end what our children
- * left: a process that waits for our end and does only that. */
+ * left, and remove our folder: a process that waits for our end and does only that. */
 #include "base.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ENVIRON_MAX = 1 << 18, ROUNDS = 20 };
+enum { ENVIRON_MAX = 1 << 18, ROUNDS = 20, FOLDER_ROUNDS = 100 };
 
 /* ---- in the guard ---- */
 
@@ -54,8 +54,24 @@ static int kill_marked(const char *mark, char *text)
 	return n;
 }
 
-static void watch(int fd, const char *mark, char *text) __attribute__((noreturn));
-static void watch(int fd, const char *mark, char *text)
+/* Its users may only now be killed by guards of their own, and write to it until then. */
+static void remove_folder(const char *path)
+{
+	for (int i = 0; i < FOLDER_ROUNDS; i++) {
+		temp_clear(path);
+		if (access(path, F_OK) < 0)
+			return;
+		usleep(100000);
+	}
+}
+
+struct duty {
+	const char *mark, *folder; /* may be NULL */
+	char *text;                /* room to read in */
+};
+
+static void watch(int fd, const struct duty *d) __attribute__((noreturn));
+static void watch(int fd, const struct duty *d)
 {
 	pid_t group = 0, told;
 	ssize_t n;
@@ -67,14 +83,16 @@ static void watch(int fd, const char *mark, char *text)
 	}
 	if (group > 0)
 		kill(-group, SIGKILL);
-	for (int i = 0; i < ROUNDS && kill_marked(mark, text) > 0; i++)
+	for (int i = 0; d->mark && i < ROUNDS && kill_marked(d->mark, d->text) > 0; i++)
 		usleep(20000); /* what they started meanwhile */
+	if (d->folder)
+		remove_folder(d->folder);
 	_exit(0);
 }
 
 /* Nothing of ours may stay open in it: a pipe that it held would never end. */
-static void become_guard(int fd, const char *mark, char *text) __attribute__((noreturn));
-static void become_guard(int fd, const char *mark, char *text)
+static void become_guard(int fd, const struct duty *d) __attribute__((noreturn));
+static void become_guard(int fd, const struct duty *d)
 {
 	int null;
 
@@ -91,12 +109,12 @@ static void become_guard(int fd, const char *mark, char *text)
 	if (syscall(SYS_close_range, 4u, ~0u, 0u) < 0)
 		for (int i = 4; i < 4096; i++)
 			close(i);
-	watch(3, mark, text);
+	watch(3, d);
 }
 
 /* ---- with us ---- */
 
-int guard_start(struct guard *g, const char *mark, struct why *w)
+int guard_start(struct guard *g, const char *mark, const char *folder, struct why *w)
 {
 	char *text = malloc(ENVIRON_MAX);
 	int fd[2];
@@ -110,7 +128,7 @@ int guard_start(struct guard *g, const char *mark, struct why *w)
 	}
 	g->pid = fork();
 	if (g->pid == 0)
-		become_guard(fd[0], mark, text);
+		become_guard(fd[0], &(struct duty){ mark, folder, text });
 	close(fd[0]);
 	free(text);
 	g->fd = fd[1];

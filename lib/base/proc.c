@@ -380,11 +380,13 @@ static void on_stop(int sig)
 
 void stop_install(void)
 {
-	struct sigaction stop = { .sa_handler = on_stop }, ignore = { .sa_handler = SIG_IGN };
+	struct sigaction stop = { .sa_handler = on_stop }, ignore = { .sa_handler = SIG_IGN }, old;
 
 	/* No SA_RESTART: a wait in poll ends, so that the stop is seen at once. */
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
+	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* nohup(1) wants us to stay */
+		sigaction(SIGHUP, &stop, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore, NULL); /* a file that grows too large is an error like a full disk */
 }

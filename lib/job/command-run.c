@@ -232,7 +232,7 @@ static int start(struct command *c)
 	int r;
 
 	c->oom_kills = host_oom_kills();
-	if ((r = guard_start(&c->guard, c->mark, c->why)) || (r = tree_new(&c->tree, c->cwd, c->words.has[WORD_SAVE_DIR] ? c->words.value[WORD_SAVE_DIR] : NULL, c->why)))
+	if ((r = guard_start(&c->guard, c->mark, NULL, c->why)) || (r = tree_new(&c->tree, c->cwd, c->words.has[WORD_SAVE_DIR] ? c->words.value[WORD_SAVE_DIR] : NULL, c->why)))
 		return r;
 	c->started = c->heard = clock_seconds();
 	if ((r = proc_start_as(&c->proc, c->argv, PROC_OUT, &how, c->why)))

@@ -1,8 +1,7 @@
-/* judge-file.c - what lies on disk: a saved file against what its record says, and the
- * gate's own temporary folder. Paths come from a stream: files are read, never run. */
+/* judge-file.c - what lies on disk: a saved file against what its record says. Paths come from a stream: files are
+ * read, never run. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -126,37 +125,4 @@ int saved_bytes(const char *path, const char *digest, double ended, struct why *
 		rc = 2;
 	close(fd);
 	return rc;
-}
-
-/* ---- the folder ---- */
-
-int temp_make(char *dir, size_t size, struct why *w)
-{
-	const char *base = getenv("TMPDIR");
-	char *absolute;
-
-	if (!base || !*base)
-		base = "/tmp";
-	absolute = realpath(base, NULL);
-	if (!absolute)
-		return why_errno(w, EX_IOERR, "make a temporary folder: in %s", base);
-	int n = snprintf(dir, size, "%s/gate-XXXXXX", absolute);
-	free(absolute);
-	if (n < 0 || (size_t)n >= size)
-		return why_set(w, EX_IOERR, "make a temporary folder: in %s: the name is too long", base);
-	if (!mkdtemp(dir))
-		return why_errno(w, EX_IOERR, "make a temporary folder: in %s", base);
-	return 0;
-}
-
-static int drop(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st, (void)type, (void)at;
-	(void)!remove(path);
-	return 0;
-}
-
-void temp_remove(const char *dir)
-{
-	nftw(dir, drop, 16, FTW_DEPTH | FTW_PHYS);
 }

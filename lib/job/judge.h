@@ -163,8 +163,6 @@ const char *rule_text(double x, char out[32]); /* as JSON shows it */
 int saved_file(const char *path, const char *digest, int64_t tensors, int64_t update, struct why *w) MUST_USE;
 /* The same of a file of any kind; 2: it was written again after `ended` (seconds since 1970). */
 int saved_bytes(const char *path, const char *digest, double ended, struct why *w) MUST_USE;
-int temp_make(char *dir, size_t size, struct why *w) MUST_USE; /* in $TMPDIR */
-void temp_remove(const char *dir);
 
 /* ---- replay.c: the arms; they leave their findings in r ---- */
 

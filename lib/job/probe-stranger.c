@@ -72,7 +72,7 @@ int probe_check(const struct probe_settings *p, struct why *w)
 int stranger_begin(struct probe *p, struct why *w)
 {
 	struct words v = { 0 };
-	const char *save = p->set->config->save, *keep[3] = { p->folder };
+	const char *save = p->set->config->save, *keep[3] = { p->temp.dir };
 	if (*save && mkdir(save, 0777) && errno != EEXIST)
 		return why_errno(w, EX_IOERR, "make a folder for checkpoints: %s", save);
 	if (*save && !(keep[1] = realpath(save, p->save)))
@@ -102,8 +102,8 @@ static int place(struct probe *p, struct trial *t, const char *name, struct why 
 {
 	char root[4200], folder[4096];
 	struct shadow_plan plan = { .cwd = p->cwd, .guess = true };
-	snprintf(root, sizeof root, "%s/%s-work", p->folder, name);
-	shadow_remove(root);
+	snprintf(root, sizeof root, "%s/%s-work", p->temp.dir, name);
+	temp_clear(root);
 	int r = shadow_make(root, &plan, t->cwd, sizeof t->cwd, w);
 	if (r < 0 || !p->saves || *t->config.save)
 		return r;

@@ -1,7 +1,6 @@
 /* A probe from its settings to its conclusion: sizes are tried until the edge, those that fit are
  * timed in random order, and the one to recommend is run for longer and resumed. */
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,39 +15,12 @@ static const int64_t least_reserve = 512 << 20;
 
 /* ---- its folder ---- */
 
-static int make_folder(struct probe *p, struct why *w)
-{
-	const char *tmp = getenv("TMPDIR");
-	if (!tmp || *tmp != '/')
-		tmp = "/tmp";
-	if ((size_t)snprintf(p->folder, sizeof p->folder, "%s/pilot-probe.XXXXXX", tmp) >= sizeof p->folder - 64) {
-		p->folder[0] = '\0';
-		return why_set(w, EX_USAGE, "make a folder for checkpoints: TMPDIR: too long");
-	}
-	if (mkdtemp(p->folder))
-		return 0;
-	int r = why_errno(w, EX_IOERR, "make a folder for checkpoints: %s", p->folder);
-	p->folder[0] = '\0';
-	return r;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
-{
-	(void)st, (void)type, (void)f;
-	return remove(path) && errno != ENOENT;
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* A folder of its own for each run: one folder holds one run. */
 int probe_folder(const struct probe *p, const char *name, char out[4096], struct why *w)
 {
-	if ((size_t)snprintf(out, 4096, "%s/%s", p->folder, name) >= 4096)
+	if ((size_t)snprintf(out, 4096, "%s/%s", p->temp.dir, name) >= 4096)
 		return why_set(w, EX_USAGE, "make a folder for checkpoints: TMPDIR: too long");
-	remove_tree(out);
+	temp_clear(out);
 	return mkdir(out, 0700) ? why_errno(w, EX_IOERR, "make a folder for checkpoints: %s", out) : 0;
 }
 
@@ -336,7 +308,7 @@ static void take_stock(struct probe *p)
 
 static int steps(struct probe *p, struct why *w)
 {
-	int r = make_folder(p, w);
+	int r = temp_make(&p->temp, "pilot-probe", w);
 	if (r == 0 && p->set->stranger)
 		r = stranger_begin(p, w);
 	if (r < 0 || (r = search_sizes(p, w)) < 0 || stop_wanted())
@@ -376,8 +348,7 @@ int probe_run(const struct probe_settings *set, struct out *o, struct why *warn,
 	int r = steps(p, w);
 	drive_end(p->drive);
 	stranger_end(p);
-	if (*p->folder)
-		remove_tree(p->folder);
+	temp_end(&p->temp);
 	if (r == 0) {
 		take_stock(p);
 		r = conclude_write(p, w);

@@ -93,7 +93,7 @@ struct probe {
 	struct out *out;
 	struct rec rec;
 	char id[ULID_SIZE];
-	char folder[4096]; /* for the trials' checkpoints; removed at the end */
+	struct temp temp;  /* for the trials' checkpoints */
 	struct drive *drive;
 	struct search search;
 	bool seek;         /* the edge of memory is sought */

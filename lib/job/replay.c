@@ -111,10 +111,10 @@ static int resume_twice(struct replay *x, const struct arm *a, const char *file,
 	const struct save_fact *s;
 	int rc;
 
-	snprintf(dir, sizeof dir, "%s/%s-b", x->dir, tag);
+	snprintf(dir, sizeof dir, "%s/%s-b", x->temp.dir, tag);
 	rc = resume_once(x, a, &b, file, dir, k, m, whole);
 	if (!rc && m < end && (s = arm_save(&b, m))) {
-		snprintf(dir, sizeof dir, "%s/%s-b2", x->dir, tag);
+		snprintf(dir, sizeof dir, "%s/%s-b2", x->temp.dir, tag);
 		rc = resume_once(x, a, &b2, s->path, dir, m, end, whole);
 	} else if (!rc && m < end) {
 		find_fail(x->into, G_RESUME, NULL, "resumed at update %lld: it saved nothing at update %lld", (long long)k, (long long)m);
@@ -266,7 +266,7 @@ static void short_run(struct replay *x)
 	int64_t end = x->settings->updates > STOP_2 + EPOCH ? x->settings->updates : STOP_2 + EPOCH;
 	int rc;
 
-	snprintf(dir, sizeof dir, "%s/a", x->dir);
+	snprintf(dir, sizeof dir, "%s/a", x->temp.dir);
 	rc = settings_short(&c, x, &(struct cut){ end, VAL_EVERY, dir, NULL }, &w);
 	if (rc < 0) {
 		lacks(x, &a, rc, &w);
@@ -328,7 +328,7 @@ static void run_all(struct replay *x)
 	struct why w = { 0 };
 	int here;
 
-	if (temp_make(x->dir, sizeof x->dir, &w) < 0) {
+	if (temp_make(&x->temp, "gate", &w) < 0) {
 		find_lack(x->into, G_RESUME, "no replay: %s", w.text);
 		return;
 	}
@@ -336,7 +336,7 @@ static void run_all(struct replay *x)
 	own_checkpoint(x);
 	short_run(x);
 	leave(here);
-	temp_remove(x->dir);
+	temp_end(&x->temp);
 }
 
 void replay_run(struct watch *r, struct watch *into, const struct judge_settings *s, int *files)

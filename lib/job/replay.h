@@ -15,7 +15,7 @@ struct replay {
 	struct watch *run, *into; /* what is replayed; where findings go */
 	const struct judge_settings *settings;
 	struct config config; /* the run's */
-	char dir[4096];
+	struct temp temp; /* checkpoints of the arms */
 	double until;
 	int *files;
 };

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,11 +311,11 @@ int shadow_make(const char *root, const struct shadow_plan *p, char *cwd, size_t
 	if (!rc)
 		rc = fill(&m, p->cwd, cwd, 0);
 	if (rc)
-		shadow_remove(root);
+		temp_clear(root);
 	return rc;
 }
 
-/* ---- a copy of it, and its end ---- */
+/* ---- a copy of it ---- */
 
 static int copy_link(const char *from, const char *to)
 {
@@ -360,20 +359,11 @@ int shadow_copy(const char *from, const char *to, struct why *w)
 	int rc = copy_tree(from, to, w);
 
 	if (rc)
-		shadow_remove(to);
+		temp_clear(to);
 	return rc;
 }
 
-static int drop(const char *path, const struct stat *st, int type, struct FTW *at)
+bool shadow_refused(const char *why)
 {
-	(void)st, (void)at;
-	if (type == FTW_DNR) /* a folder made unreadable */
-		(void)!chmod(path, 0700);
-	(void)!remove(path);
-	return 0;
-}
-
-void shadow_remove(const char *root)
-{
-	nftw(root, drop, 16, FTW_DEPTH | FTW_PHYS);
+	return strstr(why, "Permission") || strstr(why, "Read-only") || strstr(why, "No space");
 }

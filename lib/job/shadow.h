@@ -26,7 +26,10 @@ int shadow_make(const char *root, const struct shadow_plan *p, char *cwd, size_t
 /* A second copy of a whole root with what a program has left in it: links stay links, files are copied. `to` must
  * not exist. */
 int shadow_copy(const char *from, const char *to, struct why *w) MUST_USE;
-void shadow_remove(const char *root); /* never follows a link; nothing there is no error */
+
+/* A program's last words tell of a refusal that it may have met only because it worked in a copy; and what to add then. */
+bool shadow_refused(const char *why);
+#define SHADOW_REFUSED " (it may write only into its copy of the working folder and into folders for temporary files)"
 
 /* ---- shadow-guard.c ---- */
 

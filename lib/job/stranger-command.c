@@ -22,11 +22,13 @@ static void list_free(char **list)
 	free(list);
 }
 
-/* NULL: no memory, or a word that none can be. */
+enum { MOST_WORDS = 4096 }; /* finding one of a record takes a walk over those before it */
+
+/* NULL: no memory, a word that none can be, or too many. */
 static char **list_of(const struct view *v, enum field f)
 {
 	int n = view_count(v, f);
-	char **list = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *list);
+	char **list = n > MOST_WORDS ? NULL : calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *list);
 	const char *s;
 	size_t len;
 
@@ -161,7 +163,7 @@ int again_read(struct again *c, const struct watch *r, const struct judge_settin
 		return 0;
 	}
 	again_free(c);
-	return why_set(w, EX_DATAERR, "the run record does not say what was run and where");
+	return why_set(w, EX_DATAERR, "the run record does not say what was run and where, or in too many words");
 }
 
 /* ---- settings ---- */

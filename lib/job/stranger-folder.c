@@ -125,7 +125,7 @@ bool folder_unsafe(const struct again_replay *x, char *say, size_t n)
 
 static void name(char out[4300], const struct again_replay *x, const char *what)
 {
-	snprintf(out, 4300, "%.4000s/%s", x->folder.dir, what);
+	snprintf(out, 4300, "%.4000s/%s", x->folder.temp.dir, what);
 }
 
 /* The save folder at its place below the working folder, or beside it. */
@@ -147,7 +147,7 @@ int folder_fresh(struct again_replay *x, struct why *w)
 
 	name(arm, x, "arm");
 	name(root, x, "arm/w");
-	shadow_remove(arm);
+	temp_clear(arm);
 	if (mkdir(arm, 0700) < 0)
 		return why_errno(w, EX_IOERR, "copy the working folder: to %s", arm);
 	find_files(x, &f);
@@ -158,14 +158,14 @@ int folder_fresh(struct again_replay *x, struct why *w)
 
 int folder_make(struct again_replay *x, struct why *w)
 {
-	int rc = temp_make(x->folder.dir, sizeof x->folder.dir, w), fd;
+	int rc = temp_make(&x->folder.temp, "gate", w), fd;
 
 	if (rc == 0)
 		rc = folder_fresh(x, w);
 	if (rc < 0)
 		return rc;
 	place_save(x);
-	fd = shadow_guard(x->command.cwd, (const char *const[]){ x->folder.dir, NULL });
+	fd = shadow_guard(x->command.cwd, (const char *const[]){ x->folder.temp.dir, NULL });
 	x->folder.guard = fd > 0 ? fd : 0;
 	return again_move(&x->command, x->folder.cwd, w);
 }
@@ -185,6 +185,6 @@ int folder_back(struct again_replay *x, struct why *w)
 
 	name(arm, x, "arm");
 	name(kept, x, "kept");
-	shadow_remove(arm);
+	temp_clear(arm);
 	return shadow_copy(kept, arm, w);
 }

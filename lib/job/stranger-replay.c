@@ -5,11 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "stranger-replay.h"
 
-enum { COLD = 4, LEAST = 4, MOST_UPDATES = 4000 };
+enum { DISK_LEAST = 1 << 16, COLD = 4, LEAST = 4, MOST_UPDATES = 4000 };
 
 /* ---- an arm ---- */
 
@@ -67,15 +68,18 @@ static int go(struct again_replay *x, struct arm *a, const struct going *g, stru
 	return rc;
 }
 
-static bool ended_in_folder(const char *why)
+/* A program may not notice that its save was cut short, and then fail to read it. */
+static bool disk_full(const struct again_replay *x)
 {
-	return strstr(why, "Permission") || strstr(why, "Read-only") || strstr(why, "No space");
+	struct statvfs f;
+
+	return statvfs(x->folder.temp.dir, &f) == 0 && f.f_bavail * f.f_frsize < DISK_LEAST;
 }
 
 static void lacks(struct again_replay *x, const struct arm *a, int rc, const struct why *w)
 {
 	if (rc == 1)
-		find_lack(x->into, G_RESUME, "the replay did not get through: %s: status %s%s%s%s", a->name, a->status, *a->why ? ": " : "", a->why, ended_in_folder(a->why) ? " (it may write only into its copy of the working folder and into folders for temporary files)" : "");
+		find_lack(x->into, G_RESUME, "the replay did not get through: %s: status %s%s%s%s", a->name, a->status, *a->why ? ": " : "", a->why, shadow_refused(a->why) ? SHADOW_REFUSED : "");
 	else
 		find_lack(x->into, G_RESUME, "the replay did not get through: %s: %s", a->name, w->text);
 }
@@ -195,7 +199,7 @@ static const char *const name_it = "name the command that resumes with --resume-
 /* A resumed arm that ends badly where the run went on is a fault of resuming, if it was said how to resume. */
 static void broken(struct again_replay *x, const struct arm *b, int rc, const struct why *w)
 {
-	if (rc != 1 || !strcmp(b->status, "oom") || ended_in_folder(b->why))
+	if (rc != 1 || !strcmp(b->status, "oom") || shadow_refused(b->why))
 		lacks(x, b, rc, w);
 	else if (x->command.resumable)
 		find_fail(x->into, G_RESUME, NULL, "%s: status %s%s%s", b->name, b->status, *b->why ? ": " : "", b->why);
@@ -278,9 +282,12 @@ static int resume(struct again_replay *x, struct arm *b, const struct state_fact
 	struct why w = { 0 };
 	int rc = go(x, b, &(struct going){ .updates = end - from, .resume = path }, &w);
 
-	if (!rc)
+	if (disk_full(x))
+		find_lack(x->into, G_RESUME, "the replay did not get through: %s: no space left in %s", b->name, x->folder.temp.dir);
+	else if (!rc)
 		return judge_arm(x, stop, b, from, end - from, back);
-	broken(x, b, rc, &w);
+	else
+		broken(x, b, rc, &w);
 	return 1;
 }
 
@@ -380,7 +387,7 @@ static void run_all(struct again_replay *x)
 	left = arm_save(&x->s, x->k);
 	if (left && saved_bytes(left->path, left->digest, INFINITY, &w) == 0)
 		++*x->files;
-	if (left && !strncmp(left->path, x->folder.dir, strlen(x->folder.dir)))
+	if (left && !strncmp(left->path, x->folder.temp.dir, strlen(x->folder.temp.dir)))
 		resumed_arms(x);
 	else if (left)
 		find_lack(x->into, G_RESUME, "in a replay it saved outside its copy of the working folder: %s", left->path);
@@ -403,8 +410,7 @@ static void in_folder(struct again_replay *x)
 	}
 	if (x->folder.guard > 0)
 		close(x->folder.guard);
-	if (*x->folder.dir)
-		shadow_remove(x->folder.dir);
+	temp_end(&x->folder.temp);
 }
 
 void stranger_replay(struct watch *r, struct watch *into, const struct judge_settings *s, int *files)

@@ -32,7 +32,7 @@ void again_settings(const struct watch *r, struct rec *request);
 /* ---- one replay ---- */
 
 struct trial_folder {
-	char dir[4096];  /* the gate's own folder */
+	struct temp temp; /* the gate's own folder */
 	char cwd[4096];  /* where every arm works: always the same path */
 	char save[4300]; /* its {save_dir}; "": none */
 	int guard;       /* 0: none */
@@ -53,7 +53,7 @@ struct again_replay {
 
 /* ---- stranger-folder.c: where it runs ---- */
 
-int folder_make(struct again_replay *x, struct why *w) MUST_USE; /* a folder for arms; folder.dir is there */
+int folder_make(struct again_replay *x, struct why *w) MUST_USE; /* a folder for arms; folder.temp is there */
 int folder_fresh(struct again_replay *x, struct why *w) MUST_USE; /* as before the run; what another arm left is gone */
 int folder_keep(struct again_replay *x, struct why *w) MUST_USE;  /* remembers what an arm has left */
 int folder_back(struct again_replay *x, struct why *w) MUST_USE;  /* as it was then */

@@ -57,12 +57,14 @@ void happened_see(struct happened *h, int64_t update, int64_t amount)
 
 /* ---- the run ---- */
 
+enum { MOST_WORDS = 4096 }; /* of a command; to find one takes a walk over those before it */
+
 static bool mentions(const struct view *v, enum field f, const char *placeholder)
 {
 	const char *s;
 	size_t n, k = strlen(placeholder);
 
-	for (int i = 0; view_item_str(v, f, i, &s, &n); i++)
+	for (int i = 0; i < MOST_WORDS && view_item_str(v, f, i, &s, &n); i++)
 		if (memmem(s, n, placeholder, k))
 			return true;
 	return false;

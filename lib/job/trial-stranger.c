@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probe.h"
+#include "shadow.h"
 
 /* ---- updates ---- */
 
@@ -202,7 +203,7 @@ static void judge_failed(struct trial *t)
 	else if (*t->limit || trial_names_limit(said) || trial_names_limit(last))
 		trial_judge(t, TRIAL_KERNEL_LIMIT, "%.500s", *t->limit ? t->limit : trial_names_limit(said) ? said : last);
 	else if (*t->cause)
-		trial_judge(t, TRIAL_CRASHED, "%.500s", *said ? said : *t->exception ? t->exception : t->cause);
+		trial_judge(t, TRIAL_CRASHED, "%.450s%s", *said ? said : *t->exception ? t->exception : t->cause, shadow_refused(said) ? SHADOW_REFUSED : "");
 	else
 		trial_judge(t, TRIAL_ERROR, "ended `%s`%s%.400s", t->status, *said ? ": " : "", said);
 }

@@ -384,7 +384,7 @@ static void guarded(void)
 	if (middle == 0) {
 		char text[128] = "";
 
-		if (guard_start(&g, "UNIT_MARK=this-one", NULL) < 0 || proc_start_as(&p, sh("sleep 99 & setsid sleep 99 & echo $!; wait"), PROC_OUT, &how, NULL) < 0)
+		if (guard_start(&g, "UNIT_MARK=this-one", NULL, NULL) < 0 || proc_start_as(&p, sh("sleep 99 & setsid sleep 99 & echo $!; wait"), PROC_OUT, &how, NULL) < 0)
 			_exit(1);
 		guard_group(&g, p.pid);
 		(void)!read(p.out, text, sizeof text - 1);
@@ -402,7 +402,7 @@ static void guarded(void)
 	ok(gone_soon(pids[1]), "so is one that left its session");
 	close(told[0]);
 	close(told[1]);
-	is_int(guard_start(&g, "UNIT_MARK=other", NULL), 0, "a guard that is not needed");
+	is_int(guard_start(&g, "UNIT_MARK=other", NULL, NULL), 0, "a guard that is not needed");
 	guard_end(&g);
 	ok(g.pid == 0 && waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "goes when it is told to");
 	guard_end(&g);

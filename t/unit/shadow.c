@@ -96,15 +96,15 @@ static void writes(void)
 
 	ok(inside("mkdir -p out && printf new >out/ckpt.pt && printf x >>log.txt && printf x >>out/note.txt && mv out/ckpt.pt out/b && rm train.py", -1) == 0, "it can be written to");
 	ok(shadow_copy(in("s"), in("s2"), &w) == 0 && sh("cd s2/$PWD/user/repo && test \"$(cat out/b)\" = new && test -L data/train.bin && test ! -e train.py") == 0, "copied again, with what was done in it");
-	shadow_remove(in("s"));
-	shadow_remove(in("s2"));
+	temp_clear(in("s"));
+	temp_clear(in("s2"));
 	ok(sh("test ! -e s && test ! -e s2 && find user -type f -exec sha256sum {} + | sort | cmp - before") == 0, "removed, and nothing of the user's has changed");
 }
 
 static void guessed(void)
 {
 	ok(make("s", true) == 0 && inside("test ! -L old.pt && cmp old.pt '../repo/old.pt' && test -L data/train.bin", -1) == 0, "by guess, what looks like a checkpoint is copied");
-	shadow_remove(in("s"));
+	temp_clear(in("s"));
 }
 
 /* In a folder that the run wrote to, only what is older than the run is there; a link to a folder is one. */
@@ -121,7 +121,7 @@ static void fresh(void)
 	ok(shadow_make(in("s"), &(struct shadow_plan){ .cwd = from, .fresh = folder, .freshes = 2, .since = 1700000000 }, cwd, sizeof cwd, &w) == 0
 	   && inside("test -f out/note.txt && test ! -e out/ckpt.pt && test ! -L out/last && test ! -L far && test ! -e far/deep && test -f log.txt && mkdir far/deep && : >far/deep/other", -1) == 0, "what is younger than the run is left out, folders too %s", w.text);
 	ok(sh("test ! -e elsewhere/deep/other && rm -r elsewhere user/repo/far user/repo/out/last") == 0, "and not written to");
-	shadow_remove(in("s"));
+	temp_clear(in("s"));
 }
 
 /* TMPDIR may lie in the working folder. */
@@ -153,14 +153,14 @@ static void guard(void)
 	fd = shadow_guard(from, (const char *const[]){ keep, NULL });
 	if (fd < 0) {
 		skip("the guard", "this kernel has no Landlock");
-		shadow_remove(in("s"));
+		temp_clear(in("s"));
 		return;
 	}
 	snprintf(line, sizeof line, "U=%s; ! cp train.py $U/out/ckpt.pt 2>/dev/null && ! cp train.py data/train.bin 2>/dev/null && ! rm $U/old.pt 2>/dev/null && ! mkdir $U/new 2>/dev/null", from);
 	ok(inside(line, fd) == 0, "what is the user's cannot be written to");
 	ok(inside("mkdir -p out && : >out/ckpt.pt && mkdir -p a b && : >a/x && mv a/x b/x && rm b/x && : >/dev/null && cat ../data/up.txt >/dev/null", fd) == 0, "the copy can, and all can be read");
 	close(fd);
-	shadow_remove(in("s"));
+	temp_clear(in("s"));
 	ok(sh("find user -type f -exec sha256sum {} + | sort | cmp - before") == 0, "nothing of the user's has changed");
 }
 
@@ -183,6 +183,6 @@ int main(void)
 	within();
 	refuses();
 	guard();
-	shadow_remove(top);
+	temp_clear(top);
 	return done_testing();
 }
