@@ -2,7 +2,7 @@
  *
  * A figure is worse if it lies beyond the earlier median by more than `limit` times their 1.4826 MAD, and by more than
  * the least change that counts. The limit makes the chance of any false alarm over all figures of the night at most the
- * stated rate (Bonferroni), for figures that are steady and about normal; it is drawn for the number of earlier nights,
+ * stated rate (Bonferroni), for figures that are steady and whose logarithms are about normal; it is drawn for the number of earlier nights,
  * because the MAD of a few numbers is itself uncertain. */
 #include <math.h>
 #include <stdlib.h>
@@ -157,22 +157,39 @@ static void put(struct table *t, int k, const struct figure *f, double x)
 		table_num(t, k, x, "%.5g");
 }
 
+/* Times, rates, bytes and losses are compared by their logarithms: what makes them vary multiplies them. */
+static bool logarithms(const double *x, int n, double tonight)
+{
+	bool positive = isfinite(tonight) && tonight > 0;
+
+	for (int i = 0; i < n; i++)
+		positive &= x[i] > 0;
+	return positive;
+}
+
 static bool one(struct check *c, const struct check_job *j, const struct book_run *r, const struct figure *f, double tonight, double *x, int n, double limit)
 {
-	double middle = stat_median(x, n), mad = stat_mad(x, n, middle);
-	double least = (f->quality ? c->settings->loss_effect : c->settings->effect) * fabs(middle);
-	double room = limit * mad > least ? limit * mad : least;
-	/* a figure that is not finite is worse than any */
-	bool worse = isnan(tonight) || (f->less ? tonight > middle + room : tonight < middle - room);
+	double effect = f->quality ? c->settings->loss_effect : c->settings->effect, middle, mad, room, least, shown, here = tonight;
+	bool logs = logarithms(x, n, tonight), worse;
 	struct table *t = c->table;
 
+	for (int i = 0; logs && i < n; i++)
+		x[i] = log(x[i]);
+	here = logs ? log(tonight) : tonight;
+	middle = stat_median(x, n);
+	mad = stat_mad(x, n, middle);
+	least = logs ? log1p(effect) : effect * fabs(middle);
+	room = limit * mad > least ? limit * mad : least;
+	/* a figure that is not finite is worse than any */
+	worse = isnan(here) || (f->less ? here > middle + room : here < middle - room);
+	shown = logs ? exp(middle) : middle;
 	table_row(t);
 	table_text(t, 0, j->name);
 	table_text(t, 1, f->name);
 	put(t, 2, f, tonight);
-	put(t, 3, f, middle);
-	table_num(t, 4, middle ? 100 * (tonight - middle) / fabs(middle) : NAN, "%+.1f %%");
-	table_num(t, 5, middle ? 100 * room / fabs(middle) : NAN, "%.1f %%");
+	put(t, 3, f, shown);
+	table_num(t, 4, shown ? 100 * (tonight - shown) / fabs(shown) : NAN, "%+.1f %%");
+	table_num(t, 5, !logs ? (shown ? 100 * room / fabs(shown) : NAN) : f->less ? 100 * expm1(room) : -100 * expm1(-room), "%.1f %%");
 	table_int(t, 6, n);
 	table_text(t, 7, worse ? "worse" : "ok");
 	table_run(t, r->id);
