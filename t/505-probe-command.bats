@@ -8,6 +8,8 @@ load probe
 setup_file() { fake_install; }
 setup() {
 	probe_setup
+	mkdir "$BATS_FILE_TMPDIR/here.$BATS_TEST_NUMBER" # each trial copies the working folder
+	cd "$BATS_FILE_TMPDIR/here.$BATS_TEST_NUMBER" || return
 	export FAKE_FIXED=800000000 FAKE_PER=5000000 FAKE_VAL=0
 }
 
