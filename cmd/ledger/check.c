@@ -53,14 +53,9 @@ static int answer(const struct book *b, const struct check_settings *s, const st
 {
 	struct answer *a = NULL;
 	struct why w;
-	int rc = check_answer(b, s, &a, &w), status = 0;
+	int rc = check_answer(b, s, &a, &w);
 
-	if (rc == 0 || rc == -EX_NO)
-		status = print_answer(a, how);
-	else
-		cmd_warn(&w);
-	answer_free(a);
-	return code_worst(status, -rc);
+	return print_result(rc, a, how, &w);
 }
 
 int do_check(int argc, char **argv)

@@ -129,20 +129,13 @@ static int answer(const struct book *b, struct compare_settings *s, const struct
 	struct ids ids = { 0 };
 	struct answer *a = NULL;
 	struct why w;
-	int rc = only(b, pick, &ids), status = rc;
+	int status = only(b, pick, &ids);
 
-	if (rc == 0) {
+	if (status == 0) {
 		s->arms.only = pick->runs ? &ids : NULL;
-		rc = compare_answer(b, s, &a, &w);
-		if (a && (rc == 0 || rc == -EX_NO))
-			status = print_answer(a, how);
-		if (rc < 0) {
-			fflush(stdout);
-			cmd_warn(&w);
-			status = code_worst(status, -rc);
-		}
+		status = compare_answer(b, s, &a, &w);
+		status = print_result(status, a, how, &w);
 	}
-	answer_free(a);
 	ids_free(&ids);
 	return status;
 }

@@ -105,6 +105,9 @@ enum { PRINT_CSV = 0x1010, PRINT_RUNS };
 	{ PRINT_RUNS, "runs", NULL, "name the runs that each figure came from" }
 int print_option(struct printing *p, int opt); /* 0 stored, 1 not one of these, EX_USAGE with all said */
 int print_answer(const struct answer *a, const struct printing *p); /* the exit status; a is not whole: says so */
+/* What a question returned: its answer is printed (rc 0, or -EX_NO), its reason said (rc not 0). Frees a. The exit status. */
+int print_result(int rc, struct answer *a, const struct printing *p, const struct why *w);
+int print_whole(const char *path, const struct buf *b); /* a file that appears whole or not at all; the exit status, with all said */
 void print_json(const char *s); /* quoted */
 void print_csv(const char *s);  /* quoted; no formula, no control characters */
 

@@ -62,28 +62,6 @@ int curves_read(struct curves *c, const struct book *b, const struct ids *only, 
 	return 0;
 }
 
-static int write_out(const char *path, const struct buf *b)
-{
-	struct whole *f;
-	struct why w;
-	int rc;
-
-	if (!path) {
-		fwrite(b->p, 1, b->n, stdout);
-		return 0;
-	}
-	rc = whole_begin(&f, path, &w);
-	if (rc == 0 && io_write(whole_fd(f), b->p, b->n) < 0) {
-		rc = why_errno(&w, EX_IOERR, "writing: %.300s", path);
-		whole_abandon(f);
-	} else if (rc == 0) {
-		rc = whole_commit(f, &w);
-	}
-	if (rc < 0)
-		cmd_warn(&w);
-	return -rc;
-}
-
 static int draw(const struct book *b, const struct plotting *p, const struct plot_settings *s)
 {
 	struct buf out = { 0 };
@@ -97,7 +75,11 @@ static int draw(const struct book *b, const struct plotting *p, const struct plo
 	}
 	if (rc < 0)
 		cmd_warn(&w);
-	status = rc < 0 ? -rc : write_out(p->output, &out);
+	status = rc < 0 ? -rc : 0;
+	if (rc == 0 && p->output)
+		status = print_whole(p->output, &out);
+	else if (rc == 0)
+		fwrite(out.p, 1, out.n, stdout);
 	buf_free(&out);
 	return status;
 }

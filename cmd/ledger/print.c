@@ -289,6 +289,35 @@ int print_answer(const struct answer *a, const struct printing *p)
 	return 0;
 }
 
+int print_result(int rc, struct answer *a, const struct printing *p, const struct why *w)
+{
+	int status = a && (rc == 0 || rc == -EX_NO) ? print_answer(a, p) : 0;
+
+	if (rc < 0) {
+		fflush(stdout); /* the answer before what is said of it */
+		cmd_warn(w);
+	}
+	answer_free(a);
+	return code_worst(status, -rc);
+}
+
+int print_whole(const char *path, const struct buf *b)
+{
+	struct whole *f;
+	struct why w;
+	int rc = whole_begin(&f, path, &w);
+
+	if (rc == 0 && io_write(whole_fd(f), b->p, b->n) < 0) {
+		rc = why_errno(&w, EX_IOERR, "writing: %.300s", path);
+		whole_abandon(f);
+	} else if (rc == 0) {
+		rc = whole_commit(f, &w);
+	}
+	if (rc < 0)
+		cmd_warn(&w);
+	return -rc;
+}
+
 int print_option(struct printing *p, int opt)
 {
 	switch (opt) {

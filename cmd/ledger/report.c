@@ -40,23 +40,6 @@ static int check_out(const char *out, char **file, int files)
 	return gzip ? cmd_usage_error("report: %.300s: is a ledger, or another gzip file; OUT.html comes first", out) : 0;
 }
 
-static int write_page(const char *path, const struct buf *page)
-{
-	struct whole *f;
-	struct why w;
-	int rc = whole_begin(&f, path, &w);
-
-	if (rc == 0 && io_write(whole_fd(f), page->p, page->n) < 0) {
-		rc = why_errno(&w, EX_IOERR, "writing: %.300s", path);
-		whole_abandon(f);
-	} else if (rc == 0) {
-		rc = whole_commit(f, &w);
-	}
-	if (rc < 0)
-		cmd_warn(&w);
-	return -rc;
-}
-
 static int report(const struct book *b, struct report_settings *s, const struct pick *pick, const char *out, char **file, int files)
 {
 	struct curves curves = { 0 };
@@ -73,7 +56,7 @@ static int report(const struct book *b, struct report_settings *s, const struct 
 		cmd_warn(&w);
 		status = w.code;
 	} else if (status == 0) {
-		status = write_page(out, &page);
+		status = print_whole(out, &page);
 	}
 	buf_free(&page);
 	curves_free(&curves);

@@ -79,14 +79,9 @@ static int answer(const struct book *b, const struct schedule_settings *s, const
 {
 	struct answer *a = NULL;
 	struct why w;
-	int rc = schedule_answer(b, s, &a, &w), status = 0;
+	int rc = schedule_answer(b, s, &a, &w);
 
-	if (rc < 0)
-		cmd_warn(&w);
-	else
-		status = print_answer(a, how);
-	answer_free(a);
-	return rc < 0 ? -rc : status;
+	return print_result(rc, a, how, &w);
 }
 
 int do_schedule(int argc, char **argv)

@@ -27,25 +27,27 @@ static double mean_of(const struct compare *c, const struct arm *m, double (*f)(
 	return n ? sum / n : NAN;
 }
 
-static double updates_of(const struct compare *c, const struct arm_run *x)
+/* Where the evaluation that speaks for a run was taken; NAN where there is none. */
+static struct compare_point point_of(const struct compare *c, const struct arm_run *x)
 {
 	struct compare_point p;
 
-	return compare_point(c, x, &p) ? p.updates : NAN;
+	return compare_point(c, x, &p) ? p : (struct compare_point){ NAN, NAN, NAN, NAN, NULL };
+}
+
+static double updates_of(const struct compare *c, const struct arm_run *x)
+{
+	return point_of(c, x).updates;
 }
 
 static double examples_of(const struct compare *c, const struct arm_run *x)
 {
-	struct compare_point p;
-
-	return compare_point(c, x, &p) ? p.examples : NAN;
+	return point_of(c, x).examples;
 }
 
 static double seconds_of(const struct compare *c, const struct arm_run *x)
 {
-	struct compare_point p;
-
-	return !*c->budget_unit ? x->seconds : compare_point(c, x, &p) ? p.seconds : NAN;
+	return *c->budget_unit ? point_of(c, x).seconds : x->seconds;
 }
 
 static double speed_of(const struct compare *c, const struct arm_run *x)
