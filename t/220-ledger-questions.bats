@@ -210,6 +210,11 @@ three() {
 	is "$(grep ^comparison <<<"$output")" 'comparison rates\x1b[31m: 4 of 4 planned runs came' "the same ledger twice"
 	run -0 ledger summary l
 	is "$(tail -1 <<<"$output")" 'comparison rates\x1b[31m: 4 of 4 planned runs came' "a repetition is none besides"
+	ledger append runs < <(train-step - <p)
+	ledger append runs <p
+	is "$(ledger summary runs | tail -1)" 'comparison rates\x1b[31m: 4 of 4 planned runs came' "the plan after its runs"
+	train-step - <p | ledger append alone
+	is "$(ledger summary alone | grep -c ^comparison)" 0 "no plan, no line"
 	is "$(ledger summary -j l | wc -l)" 5 "JSON has rows of runs only"
 	run -0 ledger summary --last l
 	[[ $output != *comparison* ]]

@@ -118,7 +118,8 @@ struct planned {
 	struct plan_seen {
 		char id[ULID_SIZE], name[128];
 		int64_t runs, came;
-	} *plan; /* owned */
+		bool told; /* its plan is among the records */
+	} *plan; /* owned; also of runs whose plan did not come */
 	int n;
 	struct ids runs; /* counted */
 };
