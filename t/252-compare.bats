@@ -51,7 +51,15 @@ print("%.5g to %.5g" % (np.mean(x) - h, np.mean(x) + h))')"
 	compare
 	exits 0
 	is "$(verdicts)" "[lr=5e-5,5,t interval,suggestive: worse] [lr=2e-4,5,t interval,suggestive: better]"
-	is "$(says power)" "~ 5 pairs and 2 variants no result can be significant .* 0.125" "the floor"
+	is "$(says power)" "~ 5 pairs and 2 variants no result can be significant .* 0.125; with 7 pairs one can be" "the floor"
+	is "$(says departure)" "" "what was planned was asked"
+	compare --metric validation_accuracy
+	is "$(says departure)" "~ not what was planned to decide: that is validation_loss, the last"
+	compare --best
+	is "$(says departure)" "~ not what was planned to decide: that is validation_loss, the last"
+	compare --budget updates=100
+	is "$(says departure)" "~ not what was planned to decide: that is validation_loss, the last"
+	compare
 	row variants '[.variant, .difference, .low, .high, .p, .p_adjusted]' | "$PYTHON" -c '
 import sys, json
 from scipy import stats
@@ -99,6 +107,7 @@ assert abs(said[small][4] - 2 * ps[small]) < 1e-9 and abs(said[large][4] - max(2
 	three --seeds 6 --diverged lr=2e-4:3 --diverged lr=2e-4:4 >s
 	compare
 	exits 0
+	is "$(ledger compare s)" "~ lr=2e-4: not certainly other than lr=1e-4 by ranks" "as firm as the verdict"
 	is "$(row variants 'select(.variant == "lr=2e-4") | [.difference, .low, .high, .test]')" '["ranks only",null,null,"ranks: some diverged"]'
 	is "$(row arms 'select(.arm == "lr=2e-4") | [.n, .diverged]')" '[4,2]'
 	is "$(row not_counted 'select(.state == "diverged") | .seed' | paste -sd' ')" "3 4"
@@ -122,6 +131,15 @@ import json, sys
 from scipy import stats
 got, want = json.load(sys.stdin), stats.binomtest(2, 6).proportion_ci(method="exact")
 assert max(abs(g - w) for g, w in zip(got, want)) < 1e-9'
+}
+
+@test "all runs of few seeds diverged: may be worse, as the verdict has it; large numbers in full" {
+	three --seeds 5 --speed 20000 --diverged lr=2e-4:1 --diverged lr=2e-4:2 --diverged lr=2e-4:3 --diverged lr=2e-4:4 --diverged lr=2e-4:5 >s
+	run -0 ledger compare s
+	is "$output" "~ lr=2e-4 +5 +ranks only .* suggestive: worse" "the verdict"
+	is "$output" "~ lr=2e-4 may be worse than lr=1e-4 by ranks" "the sentence"
+	is "$(sed -n '/^arm/,/^$/p' <<<"$output")" "~ lr=1e-4 .* [12][0-9]{4}" "not 2e+04"
+	[[ $output != *e+0* ]]
 }
 
 @test "missing, stopped by another rule, without an end: named, with the reason, and not counted" {

@@ -273,6 +273,8 @@ void table_num(struct table *t, int k, double v, const char *fmt)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(shown, sizeof shown, fmt, v);
 #pragma GCC diagnostic pop
+	if (strstr(shown, "e+") && fabs(v) < 1e15)
+		snprintf(shown, sizeof shown, fmt[1] == '+' ? "%+.0f" : "%.0f", v); /* 16890, not 1.689e+04 */
 	table_shown(t, k, "%s", shown);
 }
 

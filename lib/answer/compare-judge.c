@@ -204,7 +204,8 @@ static void say_variant(struct compare *c, const struct versus *v)
 	else if (v->by == MEANS_NONE)
 		answer_say(c->answer, SAY, "variant", "%s: %.4g %s than %s with %d %s: too few to tell anything (3 is the least).", name, fabs(v->d.mean), way, control, v->n, v->n == 1 ? "seed" : "seeds");
 	else if (v->by == MEANS_RANKS)
-		answer_say(c->answer, SAY, "variant", "%s: %s than %s by ranks, as runs diverged (%d of %d, and %d of %d of %s); p = %.2g%s.", name,
+		answer_say(c->answer, SAY, "variant", "%s%s%s than %s by ranks, as runs diverged (%d of %d, and %d of %d of %s); p = %.2g%s.", name,
+		           strcmp(what, "~") == 0 ? ": " : strncmp(what, "suggestive", 10) == 0 ? " may be " : " is ",
 		           strcmp(what, "~") == 0 ? "not certainly other" : is_better(c, v) ? "better" : "worse", control, v->arm->diverged, v->arm->runs,
 		           c->arms.arm[0].diverged, c->arms.arm[0].runs, control, v->adjusted, c->arms.n > 2 ? " after Holm" : "");
 	else if (strcmp(what, "~") == 0 && c->winner && (v->d.low > 0 || v->d.high < 0))
@@ -226,13 +227,16 @@ static void say_variant(struct compare *c, const struct versus *v)
 static void say_power(struct compare *c, const struct versus *v, int variants)
 {
 	struct buf b = { 0 };
-	int most = 0;
+	int most = 0, enough = 6;
 
 	for (int i = 0; i < variants; i++)
 		if (v[i].by != MEANS_RANKS && v[i].n > most)
 			most = v[i].n;
+	while (stat_least_p(enough, variants) > ALPHA)
+		enough++;
 	if (c->paired && most >= 3 && stat_least_p(most, variants) > ALPHA)
-		answer_say(c->answer, SAY, "power", "With %d pairs and %d %s no result can be significant by counting sign flips: the least p is %.3g.", most, variants, variants == 1 ? "variant" : "variants", stat_least_p(most, variants));
+		answer_say(c->answer, SAY, "power", "With %d pairs and %d %s no result can be significant by counting sign flips: the least p is %.3g; with %d pairs one can be.", most, variants, variants == 1 ? "variant" : "variants",
+		           stat_least_p(most, variants), enough);
 	for (int i = 0; i < variants; i++) {
 		double least = v[i].by == MEANS_RANKS || v[i].n < 2 ? INFINITY : stat_detectable(v[i].d.sd, v[i].n, c->paired ? 0 : v[i].n, ALPHA / variants, POWER);
 

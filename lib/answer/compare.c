@@ -116,6 +116,18 @@ static int take_settings(struct compare *c, struct why *w)
 
 /* ---- the beginning ---- */
 
+/* What was planned is not what is asked now. */
+static void say_departure(struct compare *c)
+{
+	const struct view *plan = &c->arms.comparison;
+	char metric[64] = "validation_loss";
+	bool best = view_is(plan, F_comparison_choice, "best");
+
+	view_copy(plan, F_comparison_metric, metric, sizeof metric);
+	if (strcmp(metric, arms_metric_name(c->metric)) != 0 || best != c->best || *c->budget_unit)
+		answer_say(c->answer, SAY_WARNING, "departure", "This is not what was planned to decide: that is %s, the %s validation of each run.", metric, best ? "best" : "last");
+}
+
 static void say_subject(struct compare *c)
 {
 	const struct arms *a = &c->arms;
@@ -134,6 +146,8 @@ static void say_subject(struct compare *c)
 	answer_say(c->answer, SAY, "metric", "What decides: %s, %s%s%s.", arms_metric_name(c->metric),
 	           *c->budget_unit ? "the last validation within " : c->best ? "the best validation of each run, which is a selection" : "the last validation of each run",
 	           *c->budget_unit ? c->settings->budget : "", arms_less_is_better(c->metric) ? "; less is better" : "; more is better");
+	if (a->planned)
+		say_departure(c);
 }
 
 static bool batches_differ(const struct arms *a)
