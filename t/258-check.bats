@@ -101,6 +101,10 @@ conclusion() { says conclusion; }
 	exits 0
 	is "$(says few)" "~ 3 earlier runs to compare with, 4 are wanted"
 	is "$(row figures .figure)" ""
+	is "$(conclusion)" "What came ended well; of its figures nothing can be told yet."
+	run --separate-stderr ledger check -j --since 2020-01-01 s
+	exits 0
+	is "$(says few | wc -l)" 1 "said once of a job, not of each run"
 	check --strict
 	exits 1
 	is "$(conclusion)" "Too few earlier runs."
@@ -171,4 +175,12 @@ END
 	run bash -c 'ledger check --since 2026-11-29T20:00Z --csv <s'
 	exits 0
 	is "$(head -1 <<<"$output" | cut -d, -f1-3)" '"job","figure","tonight"'
+}
+
+@test "nights that differ so much that no fall could be told: it is said" {
+	night --noise 0.5
+	is "$(says noise | head -1)" "~ examples/s differed so much on the nights before that no fall of it could be told"
+	is "$(row figures 'select(.figure == "examples/s") | .allowed_percent > 100')" true
+	night
+	is "$(says noise)" ""
 }

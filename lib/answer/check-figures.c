@@ -193,6 +193,10 @@ static bool one(struct check *c, const struct check_job *j, const struct book_ru
 	table_int(t, 6, n);
 	table_text(t, 7, worse ? "worse" : "ok");
 	table_run(t, r->id);
+	if (!f->less && !worse && middle > 0 && room >= middle) {
+		answer_say(c->answer, SAY, "noise", "%s: %s differed so much on the nights before that no fall of it could be told.", j->name, f->name);
+		answer_run(c->answer, r->id);
+	}
 	return worse;
 }
 

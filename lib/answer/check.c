@@ -98,6 +98,10 @@ static bool comparable(struct check *c, const struct check_job *j, const struct 
 	if (n >= CHECK_FEW)
 		return true;
 	c->few++;
+	if (c->few_job == j && strcmp(c->few_changed, changed) == 0)
+		return false; /* said of an earlier run of tonight */
+	c->few_job = j;
+	snprintf(c->few_changed, sizeof c->few_changed, "%s", changed);
 	answer_say(c->answer, SAY, "few", "%s: %d earlier %s to compare with, %d are wanted%s%s: nothing is told of its figures.", j->name, n, n == 1 ? "run" : "runs", CHECK_FEW,
 	           *changed ? "; a new baseline began, as " : "", changed);
 	answer_run(c->answer, r->id);
@@ -168,7 +172,8 @@ static void say_end(struct check *c, int came)
 		answer_say(c->answer, SAY_WARNING, "missing", "No run came.");
 		c->missing++;
 	}
-	answer_say(c->answer, SAY, "conclusion", "%s", c->missing && c->worse ? "Missing and worse." : c->missing ? "Missing." : c->worse ? "Worse." : c->few && s->strict ? "Too few earlier runs." : "All is well.");
+	answer_say(c->answer, SAY, "conclusion", "%s", c->missing && c->worse ? "Missing and worse." : c->missing ? "Missing." : c->worse ? "Worse." : c->few && s->strict ? "Too few earlier runs." :
+	           c->few && !c->compared ? "What came ended well; of its figures nothing can be told yet." : "All is well.");
 }
 
 int check_answer(const struct book *b, const struct check_settings *s, struct answer **a, struct why *w)

@@ -34,6 +34,8 @@ struct check {
 	int jobs;
 	struct table *table;
 	int compared, worse, missing, few;
+	const struct check_job *few_job; /* of which it was said last that there are too few runs before */
+	char few_changed[200];           /* and what was new then */
 };
 /* check-jobs.c: runs that trained, grouped. -EX_OSERR, -EX_USAGE. */
 int check_jobs(struct check *c, const struct book *b, struct why *w) MUST_USE;
