@@ -22,6 +22,9 @@ ids() { ledger summary -j "$@" | jq -r .id; }
 	[[ $output != *beta1* ]]
 	part=$(paste <(ledger show -j -r "${id[0]}" l | field loss step) <(ledger show -j -r "${id[1]}" l | field loss step) | awk '$1 != $2 { print NR; exit }')
 	is "$output" "~ part at update $part: |first update that both have, $part: " "where"
+	is "$output" "~ at the first 1 update that both have" "one update"
+	is "$output" "~ exact_match +[0-9]" "an accuracy of whole answers is called so"
+	[[ $output != *validation_accuracy* ]]
 	run -0 ledger diff --csv "${id[@]}" l
 	is "$(xargs <<<"$output")" "what,first,second optimizer.lr,0.001,0.002" "CSV"
 	run -0 ledger diff -j "${id[@]}" l

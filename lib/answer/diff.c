@@ -79,8 +79,8 @@ static void say_parting(struct answer *a, int64_t both, const struct diff_step *
 	num_shortest(x->loss, first);
 	num_shortest(y->loss, second);
 	if (both)
-		answer_say(a, SAY, "losses", "Losses are the same, bit by bit, at the first %lld updates that both have, and part at update %lld: %s and %s.",
-		           (long long)both, (long long)x->update, first, second);
+		answer_say(a, SAY, "losses", "Losses are the same, bit by bit, at the first %lld %s that both have, and part at update %lld: %s and %s.",
+		           (long long)both, both == 1 ? "update" : "updates", (long long)x->update, first, second);
 	else
 		answer_say(a, SAY, "losses", "Losses differ from the first update that both have, %lld: %s and %s.", (long long)x->update, first, second);
 }
@@ -187,6 +187,14 @@ static const char *shown(const struct book_run *r, enum field f, char out[64])
 	return out;
 }
 
+/* The end's accuracy is that of whole answers. */
+static bool exact(const struct book_run *r)
+{
+	bool is = false;
+
+	return r->end.kind == KIND_end && view_bool(&r->end, F_end_exact_match, &is) && is;
+}
+
 static void results(struct answer *a, const struct book_run *x, const struct book_run *y)
 {
 	static const enum field fields[] = { F_end_status, F_end_updates, F_end_examples, F_end_loss, F_end_validation_loss, F_end_validation_accuracy,
@@ -194,13 +202,15 @@ static void results(struct answer *a, const struct book_run *x, const struct boo
 		F_end_reserved_peak_bytes, F_end_device_used_peak_bytes, F_end_resident_peak_bytes, F_end_peak_phase };
 	struct table *t = two(a, "results", "Results:", x, y);
 	char p[64], q[64];
+	bool whole;
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
 		const char *s = shown(x, fields[i], p), *u = shown(y, fields[i], q);
 
 		if (strcmp(s, "not measured") == 0 && strcmp(u, "not measured") == 0)
 			continue;
-		row(t, field_info(fields[i])->name, s, u);
+		whole = fields[i] == F_end_validation_accuracy && (exact(x) || strcmp(s, "not measured") == 0) && (exact(y) || strcmp(u, "not measured") == 0);
+		row(t, whole ? "exact_match" : field_info(fields[i])->name, s, u);
 		table_run(t, x->id);
 		table_run(t, y->id);
 	}
