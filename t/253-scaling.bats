@@ -79,7 +79,7 @@ sizes() { jq -c "select(.table == \"sizes\") | $1"; }
 	is "$output" "~ B_c: not determined.*seen only every tenth of the way"
 	study sizes=8 >s
 	run -0 ledger scaling --target loss=2.0 s
-	is "$output" "~ B_c: not determined: two sizes at least"
+	is "$output" "~ B_c: not determined: two sizes at least that count"
 }
 
 @test "a best rate at the edge of those tried is refused for that batch, and so are two rates" {

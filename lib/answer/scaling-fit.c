@@ -112,7 +112,7 @@ static double end_of(const struct scaling_point *p, int n, const struct profile 
 static const char *lacking(const struct scaling_point *p, int n)
 {
 	if (n < 2)
-		return "two sizes at least are needed for a bound, five over a factor of 16 for a number";
+		return "two sizes at least that count are needed for a bound, five over a factor of 16 for a number";
 	if (n < SCALING_SIZES || p[n - 1].batch < SCALING_FACTOR * p[0].batch)
 		return "five sizes over a factor of 16 are needed";
 	for (int i = 0; i < n; i++)

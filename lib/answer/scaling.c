@@ -389,7 +389,7 @@ static void warn_refused(const struct telling *q)
 	int n = refused(q->x);
 
 	if (n)
-		answer_say(q->a, SAY_WARNING, "refused", "%d of %d sizes do not count: see `refused`. At each batch the best of three rates or more counts, and only where rates on both sides of it were tried.", n, q->x->sizes);
+		answer_say(q->a, SAY_WARNING, "refused", "%d of %d sizes %s not count: see `refused`. At each batch the best of three rates or more counts, and only where rates on both sides of it were tried.", n, q->x->sizes, n == 1 ? "does" : "do");
 }
 
 /* ---- together ---- */
