@@ -7,6 +7,7 @@ BINDIR  ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec
 MANDIR  ?= $(PREFIX)/share/man
 DOCDIR  ?= $(PREFIX)/share/doc/pilot
+DATADIR ?= $(PREFIX)/share/pilot
 CC      ?= cc
 ARCH    ?= native
 OPT     ?= -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math
@@ -228,7 +229,7 @@ demo:
 # ---- installing ----
 
 INSTALLED = $(PROGS:%=$(BINDIR)/%) $(ADAPTERS:%=$(LIBEXECDIR)/pilot/torch/%) $(foreach m,$(MAN),$(MANDIR)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))) \
-	$(foreach d,README.md LICENSE NEWS,$(DOCDIR)/$(d))
+	$(foreach d,README.md LICENSE NEWS,$(DOCDIR)/$(d)) $(DATADIR)/devices.tsv
 
 .PHONY: install uninstall
 install: all
@@ -237,9 +238,10 @@ install: all
 	for f in $(ADAPTERS); do install -D -m 644 $(ADAPTER)/$$f $(DESTDIR)$(LIBEXECDIR)/pilot/torch/$$f || exit 1; done
 	for m in $(MAN); do install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
 	install -m 644 README.md LICENSE NEWS $(DESTDIR)$(DOCDIR)
+	install -D -m 644 share/devices.tsv $(DESTDIR)$(DATADIR)/devices.tsv
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
-	if [ -d $(DESTDIR)$(DOCDIR) ]; then rmdir $(DESTDIR)$(DOCDIR); fi
+	for d in $(DOCDIR) $(DATADIR); do if [ -d $(DESTDIR)$$d ]; then rmdir $(DESTDIR)$$d; fi; done
 	if [ -d $(DESTDIR)$(LIBEXECDIR)/pilot ]; then \
 		find $(DESTDIR)$(LIBEXECDIR)/pilot -name '*.pyc' -path '*/__pycache__/*' -delete; \
 		find $(DESTDIR)$(LIBEXECDIR)/pilot -depth -type d -empty -delete; \

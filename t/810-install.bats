@@ -14,6 +14,7 @@ setup() { cd "$PILOT_ROOT"; }
 	done
 	[ -r "$dest/opt/pilot/share/man/man5/pilot-record.5" ]
 	[ -r "$dest/opt/pilot/share/man/man7/pilot.7" ]
+	[ -r "$dest/opt/pilot/share/pilot/devices.tsv" ]
 	for d in README.md LICENSE NEWS; do
 		cmp "$d" "$dest/opt/pilot/share/doc/pilot/$d"
 	done
@@ -29,6 +30,7 @@ setup() { cd "$PILOT_ROOT"; }
 	exits 0 "make uninstall"
 	is "$(find "$dest" ! -type d)" "" "files left behind"
 	[ ! -d "$dest/opt/pilot/share/doc/pilot" ]
+	[ ! -d "$dest/opt/pilot/share/pilot" ]
 	[ ! -d "$dest/opt/pilot/libexec/pilot" ]
 }
 

@@ -2,13 +2,15 @@
 #include "ledger.h"
 #include "../../lib/answer/sheet.h"
 
-static const char usage[] = "usage: ledger sheet [-j | --csv] [--runs] [--catalogue FILE.tsv] [--headroom PERCENT] [FILE ...]\n";
+static const char usage[] = "usage: ledger sheet [-j | --csv] [--runs] [--catalogue FILE.tsv] [--headroom PERCENT] [--metric NAME]\n"
+	"                    [FILE ...]\n";
 
-enum { CATALOGUE = 0x2001, HEADROOM };
+enum { CATALOGUE = 0x2001, HEADROOM, METRIC };
 
 static const struct cmd_option options[] = {
 	{ CATALOGUE, "catalogue", "FILE", "devices to compare with, tab-separated" },
 	{ HEADROOM, "headroom", "PERCENT", "of the usable memory that must stay free (10)" },
+	{ METRIC, "metric", "NAME", "of the last validation: loss, accuracy or exact_match (loss)" },
 	PRINT_OPTIONS,
 	{ 0 },
 };
@@ -45,7 +47,9 @@ int do_sheet(int argc, char **argv)
 			path = value;
 		else if (opt == HEADROOM && num_float(value, "--headroom", 0, 99, &percent, &w) < 0)
 			return cmd_usage_error("%s", w.text);
-		else if (opt != HEADROOM && print_option(&how, opt) == EX_USAGE)
+		else if (opt == METRIC && sheet_metric(value, &s.metric, &w) < 0)
+			return cmd_usage_error("%s", w.text);
+		else if (opt != HEADROOM && opt != METRIC && print_option(&how, opt) == EX_USAGE)
 			return EX_USAGE;
 	}
 	if (opt != CMD_END)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME, USABLE, BANDWIDTH, CAPABILITY, PRICE, SOURCE, COLUMNS };
-static const char *const names[COLUMNS] = { "name", "usable_bytes", "bandwidth", "compute_capability", "price", "source" };
+enum { NAME, USABLE, NOMINAL, BANDWIDTH, CAPABILITY, PRICE, SOURCE, COLUMNS };
+static const char *const names[COLUMNS] = { "name", "usable_bytes", "nominal_bytes", "bandwidth", "compute_capability", "price", "source" };
 
 struct table_of {
 	const char *path;
@@ -69,6 +69,27 @@ static int number(const struct table_of *t, char **cell, int k, double *out, str
 	return num_float(cell_of(t, cell, k), names[k], 0, 1e18, out, &why) < 0 ? wrong(t, k, &why, w) : 0;
 }
 
+/* Nothing is cut silently. */
+static int words(const struct table_of *t, char **cell, int k, char *out, size_t size, struct why *w)
+{
+	struct why why;
+
+	if ((size_t)snprintf(out, size, "%s", cell_of(t, cell, k)) < size)
+		return 0;
+	why_set(&why, EX_DATAERR, "%s: longer than %zu bytes", names[k], size - 1);
+	return wrong(t, k, &why, w);
+}
+
+static int bytes(const struct table_of *t, char **cell, int k, int64_t *out, struct why *w)
+{
+	struct why why;
+
+	*out = -1;
+	if (!*cell_of(t, cell, k))
+		return 0;
+	return num_size(cell_of(t, cell, k), names[k], out, &why) < 0 ? wrong(t, k, &why, w) : 0;
+}
+
 static int device(const struct table_of *t, char **cell, int n, struct catalogue_device *d, struct why *w)
 {
 	struct why why;
@@ -76,16 +97,22 @@ static int device(const struct table_of *t, char **cell, int n, struct catalogue
 
 	if (n != t->cells)
 		return why_set(w, EX_DATAERR, "reading a catalogue: %s: line %d, column %d: %d cells, the first line has %d", t->path, t->line, n < t->cells ? n + 1 : t->cells + 1, n, t->cells);
-	snprintf(d->name, sizeof d->name, "%s", cell_of(t, cell, NAME));
-	snprintf(d->capability, sizeof d->capability, "%s", cell_of(t, cell, CAPABILITY));
-	snprintf(d->source, sizeof d->source, "%s", cell_of(t, cell, SOURCE));
+	rc = words(t, cell, NAME, d->name, sizeof d->name, w);
+	if (rc == 0)
+		rc = words(t, cell, CAPABILITY, d->capability, sizeof d->capability, w);
+	if (rc == 0)
+		rc = words(t, cell, SOURCE, d->source, sizeof d->source, w);
+	if (rc < 0)
+		return rc;
 	if (!*d->name) {
 		why_set(&why, EX_DATAERR, "name: empty");
 		return wrong(t, NAME, &why, w);
 	}
-	if (num_size(cell_of(t, cell, USABLE), names[USABLE], &d->usable_bytes, &why) < 0)
-		return wrong(t, USABLE, &why, w);
-	rc = number(t, cell, BANDWIDTH, &d->bandwidth, w);
+	rc = bytes(t, cell, USABLE, &d->usable_bytes, w);
+	if (rc == 0)
+		rc = bytes(t, cell, NOMINAL, &d->nominal_bytes, w);
+	if (rc == 0)
+		rc = number(t, cell, BANDWIDTH, &d->bandwidth, w);
 	return rc < 0 ? rc : number(t, cell, PRICE, &d->price, w);
 }
 
