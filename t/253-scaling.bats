@@ -57,6 +57,17 @@ sizes() { jq -c "select(.table == \"sizes\") | $1"; }
 	((held >= 34)) || { echo "held in $held of 40"; false; }
 }
 
+@test "validations at the same phase at every size, without noise: the interval still holds it" {
+	local c e
+	for c in 30 90 200; do
+		for e in 0.02 0.06; do
+			study noise=0 critical=$c every=$e seeds=1 rates=0.5,1,2 >s
+			run -0 ledger scaling --target loss=2.0 -j s
+			is "$(critical 'critical batch B_c' ".batch_low <= $c and $c <= .batch_high" <<<"$output")" true "$c, every $e"
+		done
+	done
+}
+
 @test "the updates are those of the first validation at the target, and no more is read into them" {
 	study rates=0.5,1,2 seeds=1 every=0.05 sizes=8 >s
 	run -0 ledger scaling --target loss=2.0 -j s

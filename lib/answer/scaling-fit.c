@@ -121,6 +121,26 @@ static const char *lacking(const struct scaling_point *p, int n)
 	return NULL;
 }
 
+/* Where validations fall at the same phase at every size, what they round is not scatter: the curve fits, and lies
+ * aside. So the interval is the hull of those with all targets met at once behind the earlier validation, in the
+ * middle, and at the later one. */
+static void hull(const struct scaling_point *p, int n, double margin, struct scaling_range *r)
+{
+	struct scaling_point q[SCALING_MOST];
+
+	for (int end = 0; end < 2; end++) {
+		struct profile f;
+
+		for (int i = 0; i < n; i++) {
+			q[i] = p[i];
+			q[i].low = q[i].high = end ? p[i].high : p[i].low;
+		}
+		f = fit(q, n);
+		r->low = fmin(r->low, end_of(q, n, &f, f.rss + margin, -1));
+		r->high = fmax(r->high, end_of(q, n, &f, f.rss + margin, 1));
+	}
+}
+
 void scaling_critical(const struct scaling_point *p, int n, double level, struct scaling_range *r, double *s_min)
 {
 	struct profile f;
@@ -138,6 +158,7 @@ void scaling_critical(const struct scaling_point *p, int n, double level, struct
 	bound = f.rss + variance * t * t + 1e-18;
 	r->low = end_of(p, n, &f, bound, -1);
 	r->high = end_of(p, n, &f, bound, 1);
+	hull(p, n, bound - f.rss, r);
 	if (r->lacking)
 		return;
 	if (r->low == 0 || isinf(r->high)) {

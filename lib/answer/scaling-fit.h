@@ -45,7 +45,8 @@ void scaling_perfect(const struct scaling_point *p, int n, double tolerance, dou
  * A size counts once, as the mean over its seeds: what the rate's tuning left over is common to them.
  * The interval is the profile's: all B_c with RSS <= least RSS + s^2 t^2, s^2 = least RSS / (n - 2) and t of n - 2
  * degrees of freedom (Seber and Wild 1989, 5.2.1, exact where the curve is straight), open where the curve cannot tell. s^2
- * is not taken below the mean width^2 / 12, what not seeing between validations leaves (a uniform's variance). Below
+ * is not taken below the mean width^2 / 12, what not seeing between validations leaves (a uniform's variance),
+ * and the interval is the hull with those of all targets met early, and all late, between their validations. Below
  * three sizes: no bound. s_min may be NULL; NAN without a curve. */
 void scaling_critical(const struct scaling_point *p, int n, double level, struct scaling_range *r, double *s_min);
 
