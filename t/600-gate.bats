@@ -277,3 +277,11 @@ peak() {
 	requires ldd
 	run -1 bash -c "ldd '$PILOT_BIN/gate' | grep -iE 'blas|gomp|cuda'"
 }
+
+@test "a run that diverges by --stop: the update that was not applied is no false log of the one before" {
+	train-step -o sgd:lr=1e6 --stop 'loss>20' -n 20 --val-every 0 >d.bin 2>/dev/null || true
+	is "$(records d.bin | jq -r 'select(.kind == "end") | .status')" diverged
+	is "$(records d.bin | jq -c 'select(.kind == "step" and .skipped) | .update')" "$(records d.bin | jq -c 'select(.kind == "step" and (.skipped | not)) | .update' | tail -1)" "it carries that count"
+	gate -j --no-replay d.bin >out 2>/dev/null || true
+	is "$(jq -r 'select(.kind == "verdict" and .phase == "forward") | .reason' out)" "~ ^the run ended with status diverged: the loss of update 2 is [^;]*$" "that, and nothing about the log"
+}

@@ -175,7 +175,8 @@ enum rule_state check_logged_loss(struct watch *r, const struct view *v, char *s
 	double loss;
 
 	if (v->kind == KIND_step) {
-		if (!rule_int(v, F_step_update, &update) || update != r->forward_update || !view_num(v, F_step_loss, &loss))
+		/* one that was not applied, as where a run diverges, carries the count of the one before */
+		if (rule_skipped(v) || !rule_int(v, F_step_update, &update) || update != r->forward_update || !view_num(v, F_step_loss, &loss))
 			return RULE_UNSEEN;
 		return logged(loss, r->forward_loss, update, say, n);
 	}

@@ -186,7 +186,14 @@ static void test_cut(const char *what, struct model_case c)
 /* ---- what must not change anything ---- */
 
 /* Loss and gradient of one pass with so many threads. */
-static float *with_threads(struct model_case c, int threads, double *loss, int64_t *n)
+/* OpenBLAS's kernels for AVX2 without AVX-512 sum a larger product in another order where it is cut elsewhere: then the
+ * bits are the same for one number of threads, and close for others. */
+static bool cuts_show(const struct dev *d)
+{
+	return strstr(dev_blas(d), "Zen") || strstr(dev_blas(d), "Haswell");
+}
+
+static float *with_threads(struct model_case c, int threads, double *loss, int64_t *n, bool *cuts)
 {
 	struct model_run r;
 	float *g;
@@ -197,6 +204,7 @@ static float *with_threads(struct model_case c, int threads, double *loss, int64
 		exit(1);
 	*loss = run_pass(&r, &r.batch, 1);
 	*n = model_numbers(r.model, true);
+	*cuts = cuts_show(r.dev);
 	g = run_gradients(&r);
 	run_close(&r);
 	return g;
@@ -205,13 +213,17 @@ static float *with_threads(struct model_case c, int threads, double *loss, int64
 static void test_threads(const char *what, const struct model_case *c)
 {
 	double loss, other;
+	bool cuts;
 	int64_t n;
-	float *one = with_threads(*c, 1, &loss, &n);
+	float *one = with_threads(*c, 1, &loss, &n, &cuts);
 
 	for (int threads = 2; threads <= 4; threads++) {
-		float *more = with_threads(*c, threads, &other, &n);
+		float *more = with_threads(*c, threads, &other, &n, &cuts);
 
-		ok(loss == other && same_bits(one, more, n), "%s: 1 and %d threads give the same bits (%.1e apart)", what, threads, apart(more, one, n));
+		if (cuts && !same_bits(one, more, n))
+			ok(fabs(loss - other) < 1e-5 && apart(more, one, n) < 2e-6, "%s: 1 and %d threads are close, by these kernels (%.1e apart)", what, threads, apart(more, one, n));
+		else
+			ok(loss == other && same_bits(one, more, n), "%s: 1 and %d threads give the same bits (%.1e apart)", what, threads, apart(more, one, n));
 		free(more);
 	}
 	free(one);
