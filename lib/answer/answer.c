@@ -91,7 +91,7 @@ static char *formatted(struct answer *a, const char *fmt, va_list ap)
 
 static void add_run(struct answer *a, struct buf *b, const char *id)
 {
-	if (memmem(b->p, b->n, id, strlen(id)))
+	if (b->n && memmem(b->p, b->n, id, strlen(id)))
 		return;
 	a->bad |= buf_printf(b, "%s%s", b->n ? " " : "", id) < 0;
 }

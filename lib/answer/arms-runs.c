@@ -19,6 +19,18 @@ static const struct book_run *resumed_by(const struct book *b, const struct book
 	return next;
 }
 
+/* The other run that r resumes, NULL if none is there. */
+static const struct book_run *parent_of(const struct book *b, const struct book_run *r)
+{
+	const struct book_run *x;
+	char id[ULID_SIZE];
+	struct why w;
+
+	if (r->run.kind != KIND_run || !view_copy(&r->run, F_run_resumed_run, id, sizeof id) || !*id)
+		return NULL;
+	return book_find(b, id, &x, &w) == 1 && x != r ? x : NULL;
+}
+
 /* Seconds in updates: what the end says (it counts those before a resume), else the steps' sum. */
 static double seconds_of(const struct book_run *r)
 {
@@ -34,6 +46,8 @@ struct chain arms_chain(const struct book *b, const struct book_run *r)
 	struct chain c = { r, r, 0, seconds_of(r) };
 	const struct book_run *next;
 
+	if (parent_of(b, r) && !arms_resumed(b, r)) /* in a circle */
+		return c;
 	while (c.before < 1000 && (next = resumed_by(b, c.last)) != NULL) {
 		double s = seconds_of(next);
 
@@ -47,13 +61,17 @@ struct chain arms_chain(const struct book *b, const struct book_run *r)
 	return c;
 }
 
+/* Of runs that resume each other in a circle none is the later: each stands for itself, or all would vanish. */
 bool arms_resumed(const struct book *b, const struct book_run *r)
 {
-	const struct book_run *x;
-	char id[ULID_SIZE];
-	struct why w;
+	const struct book_run *first = parent_of(b, r), *x = first;
 
-	return r->run.kind == KIND_run && view_copy(&r->run, F_run_resumed_run, id, sizeof id) && *id && book_find(b, id, &x, &w) == 1 && x != r;
+	for (int i = 0; x && i < book_runs(b); i++) {
+		if (x == r)
+			return false;
+		x = parent_of(b, x);
+	}
+	return first != NULL;
 }
 
 /* ---- does a run count? ---- */
