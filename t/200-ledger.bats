@@ -83,8 +83,11 @@ setup() { ledger_setup; }
 	# each subcommand is named by --help, and has its place here or a page of its own
 	for c in $(ledger --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 		grep -qE "^\.(Ss $c|It Xr ledger-$c 1 Ta)" "$PILOT_ROOT/man/ledger.1" || { echo "$c"; false; }
-		[[ ! -e $PILOT_ROOT/man/ledger-$c.1 ]] || for o in $(ledger $c --help | grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u); do
-			[[ $o == --help || $o == --version ]] || grep -qF -e "${o//-/\\-}" -e "${o/--/\\-}" "$PILOT_ROOT/man/ledger-$c.1" || grep -qF -e "${o//-/\\-}" -e "${o/--/\\-}" "$PILOT_ROOT/man/train-step.1" || { echo "$c $o"; false; }
+		[[ -e $PILOT_ROOT/man/ledger-$c.1 ]] || continue
+		for o in $(ledger $c --help | grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u); do
+			[[ $o == --help || $o == --version ]] && continue
+			o=${o#--}
+			grep -qF -e "\\-$o" -e "\\-${o//-/\\-}" "$PILOT_ROOT/man/ledger-$c.1" "$PILOT_ROOT/man/train-step.1" || { echo "$c $o"; false; }
 		done
 	done
 	for c in append show summary verify; do

@@ -56,7 +56,8 @@ int operand_open(struct operand *o, const char *name, bool again, struct why *w)
 {
 	struct stat st;
 
-	*o = (struct operand){ .name = name, .fd = -1 };
+	/* a copy of standard input, by ask_keep */
+	*o = (struct operand){ .name = strncmp(name, "/proc/self/fd/", 14) == 0 ? "standard input" : name, .fd = -1 };
 	if (strcmp(name, "-") == 0)
 		return open_stdin(o, again, w);
 	/* a fifo, or <(...) of a shell */
