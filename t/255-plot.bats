@@ -280,3 +280,22 @@ END
 	is "$(fact texts | grep -o '| diverged' | wc -l)" 3
 	is "$(grep -c 'l8 8m0' x.svg)" 40
 }
+
+@test "scaling: a point a batch with its bar, the perfect line, and the critical batch" {
+	requires numpy
+	"$PYTHON" "$PILOT_ROOT/t/scaling.py" noise=0.03 >s
+	plot --kind scaling --target loss=2.0 s
+	exits 0
+	is "$(fact texts)" "~ Updates to the target.*B_c [0-9]+.*best rate at each batch.*perfect scaling.*S_min"
+	is "$(fact lines)" 2
+	is "$(grep -c 'm-3 0h6m-3 0' x.svg)" "$(ledger scaling --target loss=2.0 -j s | jq -r 'select(.table == "sizes" and .updates != null) | .updates' | wc -l)" "bars"
+	three --seeds 2 >s
+	plot --kind scaling --target loss=2.0 s
+	is "$(fact texts)" "~ no batch counts"
+	run ledger plot --kind scaling s
+	exits 64
+	run ledger plot --target loss=2 s
+	exits 64
+	run ledger plot --kind scaling --target bananas s
+	exits 64
+}

@@ -1,4 +1,5 @@
 /* plot.c - ledger plot: curves, throughput and memory as one self-contained SVG. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,11 +8,13 @@
 #include "ledger.h"
 
 static const char usage[] = "usage: ledger plot [--kind loss|validation|throughput|seconds|memory] [-o FILE] [--comparison ID|NAME | --by FIELD,...]\n"
-	"                   [-r PREFIX] ... [FILE ...]\n";
+	"                   [-r PREFIX] ... [FILE ...]\n"
+	"       ledger plot --kind scaling --target METRIC=X [-o FILE] [-r PREFIX] ... [FILE ...]\n";
 
-enum { KIND_OPTION = 0x1020, COMPARISON, BY };
+enum { KIND_OPTION = 0x1020, COMPARISON, BY, TARGET };
 static const struct cmd_option options[] = {
-	{ KIND_OPTION, "kind", "KIND", "loss, validation, throughput, seconds, memory (loss)" },
+	{ KIND_OPTION, "kind", "KIND", "loss, validation, throughput, seconds, memory, scaling (loss)" },
+	{ TARGET, "target", "METRIC=X", "scaling: loss=X (at most), accuracy=X or exact_match=X (at least)" },
 	{ 'o', "output", "FILE", "write it there instead of standard output" },
 	{ COMPARISON, "comparison", "ID|NAME", "a line an arm of this comparison" },
 	{ BY, "by", "FIELD,...", "a line for runs with equal values of these settings" },
@@ -23,7 +26,8 @@ struct plotting {
 	enum plot_kind kind;
 	const char *output;
 	struct arms_settings arms;
-	bool by_arms;
+	bool by_arms, scaling, target;
+	struct scaling_settings scale;
 	struct pick pick;
 };
 
@@ -67,7 +71,7 @@ static int draw(const struct book *b, const struct plotting *p, const struct plo
 	struct buf out = { 0 };
 	struct chart c;
 	struct why w;
-	int rc = plot_chart(b, p->kind, s, &c, &w), status;
+	int rc = p->scaling ? plot_scaling(b, &p->scale, &c, &w) : plot_chart(b, p->kind, s, &c, &w), status;
 
 	if (rc == 0) {
 		rc = chart_svg(&c, 1, true, &out) < 0 ? why_set(&w, EX_OSERR, "plotting: out of memory") : 0;
@@ -94,7 +98,7 @@ static int plot(const struct book *b, struct plotting *p, char **file, int files
 	int status = pick_book(&p->pick, b, &only);
 
 	s.only = p->arms.only = p->pick.runs ? &only : NULL;
-	if (status == 0 && p->by_arms) {
+	if (status == 0 && p->by_arms && !p->scaling) {
 		if (arms_of(b, &p->arms, &arms, &w) < 0) {
 			cmd_warn(&w);
 			status = w.code;
@@ -115,15 +119,20 @@ static int plot(const struct book *b, struct plotting *p, char **file, int files
 
 static int take(struct plotting *p, int opt, const char *value)
 {
+	struct why w;
 	int k;
 
 	switch (opt) {
 	case KIND_OPTION:
 		k = plot_find(value);
-		if (k < 0)
-			return cmd_usage_error("--kind: %.40s: not loss, validation, throughput, seconds or memory", value);
-		p->kind = (enum plot_kind)k;
+		p->scaling = strcmp(value, "scaling") == 0;
+		if (k < 0 && !p->scaling)
+			return cmd_usage_error("--kind: %.40s: not loss, validation, throughput, seconds, memory or scaling", value);
+		p->kind = p->scaling ? PLOT_SECONDS : (enum plot_kind)k;
 		return 0;
+	case TARGET:
+		p->target = true;
+		return scaling_target(value, &p->scale, &w) < 0 ? cmd_usage_error("%s", w.text) : 0;
 	case 'o': p->output = value; return 0;
 	case COMPARISON:
 		p->arms.comparison = value;
@@ -139,7 +148,7 @@ static int take(struct plotting *p, int opt, const char *value)
 
 int do_plot(int argc, char **argv)
 {
-	struct plotting p = { 0 };
+	struct plotting p = { .scale = { .tolerance = 0.2, .price = NAN, .upfront = NAN } };
 	struct book *b = NULL;
 	const char *value;
 	char **file = NULL;
@@ -154,6 +163,11 @@ int do_plot(int argc, char **argv)
 		return c.status;
 	if (p.arms.comparison && p.arms.by)
 		return cmd_usage_error("--comparison and --by: which of the two?");
+	if (p.scaling != p.target)
+		return cmd_usage_error(p.scaling ? "--kind scaling: --target loss=X: updates to what?" : "--target goes with --kind scaling");
+	p.scale.comparison = p.arms.comparison;
+	p.scale.run = p.pick.run;
+	p.scale.runs = p.pick.runs;
 	status = ask_keep(c.argv + c.operand, c.argc - c.operand, &file, &files);
 	if (status == 0)
 		status = ask_book(&b, file, files);

@@ -5,6 +5,7 @@
 #include "arms.h"
 #include "chart.h"
 #include "curve.h"
+#include "scaling.h"
 
 enum plot_kind { PLOT_LOSS, PLOT_VALIDATION, PLOT_THROUGHPUT, PLOT_SECONDS, PLOT_MEMORY, PLOT_KINDS };
 const char *plot_name(enum plot_kind k);
@@ -19,5 +20,7 @@ struct plot_settings {
 };
 /* Fills *c, which chart_free frees. Nothing to draw is a chart that says so. -EX_OSERR. */
 int plot_chart(const struct book *b, enum plot_kind k, const struct plot_settings *s, struct chart *c, struct why *w) MUST_USE;
+/* plot-scaling.c: the same of `ledger scaling`'s points. */
+int plot_scaling(const struct book *b, const struct scaling_settings *s, struct chart *c, struct why *w) MUST_USE;
 
 #endif
