@@ -288,7 +288,7 @@ END
 	exits 0
 	is "$(fact texts)" "~ Updates to the target.*B_c [0-9]+.*best rate at each batch.*perfect scaling.*S_min"
 	is "$(fact lines)" 2
-	is "$(grep -c 'm-3 0h6m-3 0' x.svg)" "$(ledger scaling --target loss=2.0 -j s | jq -r 'select(.table == "sizes" and .updates != null) | .updates' | wc -l)" "bars"
+	is "$(grep -o 'm-3 0h6m-3 0' x.svg | wc -l)" "$(ledger scaling --target loss=2.0 -j s | jq -r 'select(.table == "sizes" and .updates != null) | .updates' | wc -l)" "bars"
 	three --seeds 2 >s
 	plot --kind scaling --target loss=2.0 s
 	is "$(fact texts)" "~ no batch counts"

@@ -11,7 +11,7 @@
 #include "../base/stat.h"
 #include "check.h"
 
-enum { DRAWS = 200000, EARLIER = 512 };
+enum { DRAWS = 200000, EARLIER = CHECK_MOST };
 
 struct figure {
 	char name[80];
@@ -58,6 +58,15 @@ double check_limit(int n, double alpha)
 	}
 	free(ratio);
 	return limit;
+}
+
+static double limit_of(struct check_limits *l, int n, double alpha)
+{
+	if (l->alpha != alpha)
+		*l = (struct check_limits){ .alpha = alpha };
+	if (l->of[n] == 0)
+		l->of[n] = check_limit(n, alpha);
+	return l->of[n];
 }
 
 /* ---- figures ---- */
@@ -124,11 +133,12 @@ enum { FIGURES = sizeof fixed / sizeof *fixed };
 /* Earlier values of a figure; at equal updates, where it is one of validation. Returns how many. */
 static int earlier(const struct figure *f, const struct book_run *r, const struct book_run *const *base, int n, double *tonight, double *x)
 {
-	int64_t update = r->evals ? r->eval[r->evals - 1].update : -1;
+	const struct book_run *with = r->evals || !n ? r : base[0]; /* where it validated no more, as the time before */
+	int64_t update = with->evals ? with->eval[with->evals - 1].update : -1;
 	int m = 0;
 
 	*tonight = value_of(r, f, update);
-	for (int i = 0; i < n && !isnan(*tonight) && m < EARLIER; i++) {
+	for (int i = 0; i < n && m < EARLIER; i++) {
 		double v = value_of(base[i], f, update);
 
 		if (isfinite(v))
@@ -137,13 +147,19 @@ static int earlier(const struct figure *f, const struct book_run *r, const struc
 	return m;
 }
 
+/* It was measured, and is not a number: a loss that went wrong. Else it was not measured. */
+static bool is_wrong(const struct figure *f, const struct book_run *r, double tonight)
+{
+	return isnan(tonight) && f->quality && f->less && r->evals;
+}
+
 int check_comparable(const struct book_run *r, const struct book_run *const *base, int n)
 {
 	double x[EARLIER], tonight;
 	int count = 0;
 
 	for (int i = 0; i < FIGURES; i++)
-		count += earlier(&fixed[i], r, base, n, &tonight, x) >= CHECK_FEW;
+		count += earlier(&fixed[i], r, base, n, &tonight, x) >= CHECK_FEW && (!isnan(tonight) || is_wrong(&fixed[i], r, tonight));
 	return count;
 }
 
@@ -169,7 +185,7 @@ static bool logarithms(const double *x, int n, double tonight)
 
 static bool one(struct check *c, const struct check_job *j, const struct book_run *r, const struct figure *f, double tonight, double *x, int n, double limit)
 {
-	double effect = f->quality ? c->settings->loss_effect : c->settings->effect, middle, mad, room, least, shown, here = tonight;
+	double effect = f->quality ? c->settings->loss_effect : c->settings->effect, middle, mad, room, least, shown, allowed, here = tonight;
 	bool logs = logarithms(x, n, tonight), worse;
 	struct table *t = c->table;
 
@@ -183,18 +199,22 @@ static bool one(struct check *c, const struct check_job *j, const struct book_ru
 	/* a figure that is not finite is worse than any */
 	worse = isnan(here) || (f->less ? here > middle + room : here < middle - room);
 	shown = logs ? exp(middle) : middle;
+	allowed = !logs ? (shown ? room / fabs(shown) : NAN) : f->less ? expm1(room) : -expm1(-room);
 	table_row(t);
 	table_text(t, 0, j->name);
 	table_text(t, 1, f->name);
 	put(t, 2, f, tonight);
 	put(t, 3, f, shown);
 	table_num(t, 4, shown ? 100 * (tonight - shown) / fabs(shown) : NAN, "%+.1f %%");
-	table_num(t, 5, !logs ? (shown ? 100 * room / fabs(shown) : NAN) : f->less ? 100 * expm1(room) : -100 * expm1(-room), "%.1f %%");
+	table_num(t, 5, 100 * allowed, "%.1f %%");
 	table_int(t, 6, n);
 	table_text(t, 7, worse ? "worse" : "ok");
 	table_run(t, r->id);
-	if (!f->less && !worse && middle > 0 && room >= middle) {
-		answer_say(c->answer, SAY, "noise", "%s: %s differed so much on the nights before that no fall of it could be told.", j->name, f->name);
+	if (!f->less && !worse && allowed > 0.5) {
+		if (allowed < 1)
+			answer_say(c->answer, SAY, "noise", "%s: %s differed so much on the nights before that only a fall of more than %.0f %% could be told.", j->name, f->name, 100 * allowed);
+		else
+			answer_say(c->answer, SAY, "noise", "%s: %s differed so much on the nights before that no fall of it could be told.", j->name, f->name);
 		answer_run(c->answer, r->id);
 	}
 	return worse;
@@ -202,17 +222,20 @@ static bool one(struct check *c, const struct check_job *j, const struct book_ru
 
 int check_figures(struct check *c, const struct check_job *j, const struct book_run *r, const struct book_run *const *base, int n, double alpha)
 {
-	double x[EARLIER], tonight, limit = NAN;
-	int worse = 0, for_n = 0;
+	double x[EARLIER], tonight;
+	int worse = 0;
 
 	for (int i = 0; i < FIGURES; i++) {
 		int m = earlier(&fixed[i], r, base, n, &tonight, x);
 
 		if (m < CHECK_FEW)
 			continue;
-		if (m != for_n)
-			limit = check_limit(for_n = m, alpha);
-		worse += one(c, j, r, &fixed[i], tonight, x, m, limit);
+		if (isnan(tonight) && !is_wrong(&fixed[i], r, tonight)) {
+			answer_say(c->answer, SAY_WARNING, "unmeasured", "%s: %s was not measured; it was on %d nights before.", j->name, fixed[i].name, m);
+			answer_run(c->answer, r->id);
+			continue;
+		}
+		worse += one(c, j, r, &fixed[i], tonight, x, m, limit_of(c->limits, m, alpha));
 		c->compared++;
 	}
 	return worse;

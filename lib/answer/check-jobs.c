@@ -146,8 +146,11 @@ void check_free(struct check *c)
 
 static bool alike(const struct book_run *a, const struct book_run *b, char changed[200])
 {
-	static const enum field same[] = { F_run_host, F_run_cpu, F_run_driver, F_run_revision, F_run_version };
+	static const enum field same[] = { F_run_host, F_run_cpu, F_run_device, F_run_driver, F_run_revision, F_run_version };
 	char x[256], y[256];
+	const char *p, *q;
+	size_t np, nq;
+	int devices = view_count(&a->run, F_run_devices);
 
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
 		book_text(a, same[i], x, sizeof x);
@@ -157,20 +160,31 @@ static bool alike(const struct book_run *a, const struct book_run *b, char chang
 			return false;
 		}
 	}
+	if (devices != view_count(&b->run, F_run_devices)) {
+		snprintf(changed, 200, "devices were %d, are %d", devices, view_count(&b->run, F_run_devices));
+		return false;
+	}
+	for (int i = 0; i < devices; i++)
+		if (view_item_str(&a->run, F_run_devices, i, &p, &np) && view_item_str(&b->run, F_run_devices, i, &q, &nq) && (np != nq || memcmp(p, q, np))) {
+			snprintf(changed, 200, "devices was %.*s, is %.*s", np > 60 ? 60 : (int)np, p, nq > 60 ? 60 : (int)nq, q);
+			return false;
+		}
 	return true;
 }
 
 int check_baseline(const struct check_job *j, const struct book_run *r, int most, const struct book_run **out, char changed[200])
 {
+	char other[200];
 	int n = 0;
 
 	*changed = '\0';
 	for (int i = j->earlier - 1; i >= 0 && n < most; i--) {
 		if (strcmp(j->run[i]->status, "done"))
 			continue;
-		if (!alike(j->run[i], r, changed))
-			break; /* what is older is another baseline, too */
-		out[n++] = j->run[i];
+		if (alike(j->run[i], r, other))
+			out[n++] = j->run[i];
+		else if (!*changed && !n) /* two hosts may take turns: each has its own earlier runs */
+			snprintf(changed, 200, "%s", other);
 	}
 	return n;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST = 512, EXPECTED = 3 }; /* a job is missed if it came at least so often before */
+enum { EXPECTED = 3, DAY = 86400 }; /* a job is missed if it came on at least so many of the nights before */
 
 static void when(struct timestamp t, char out[32])
 {
@@ -66,6 +66,23 @@ static bool passed(struct check *c, const struct check_job *j, const struct book
 
 /* ---- a job ---- */
 
+/* It came on some of the last nights, of its own: seeds of a planned comparison all come once, and a job that was given
+ * up long ago is not waited for. */
+static bool expected(const struct check *c, const struct check_job *j)
+{
+	int64_t night, before = -1;
+	int nights = 0;
+
+	for (int i = j->earlier - 1; i >= 0; i--) {
+		night = (c->settings->since.seconds - j->run[i]->first.seconds) / DAY;
+		if (night >= c->settings->against)
+			break;
+		nights += night != before && !*j->run[i]->comparison;
+		before = *j->run[i]->comparison ? before : night;
+	}
+	return nights >= EXPECTED;
+}
+
 static void say_missing(struct check *c, const struct check_job *j)
 {
 	char last[32];
@@ -110,7 +127,7 @@ static bool comparable(struct check *c, const struct check_job *j, const struct 
 
 static int count_all(const struct check *c)
 {
-	const struct book_run *base[MOST];
+	const struct book_run *base[CHECK_MOST];
 	char changed[200];
 	int count = 0;
 
@@ -126,7 +143,7 @@ static int count_all(const struct check *c)
 
 static void check_run(struct check *c, const struct check_job *j, const struct book_run *r, double alpha)
 {
-	const struct book_run *base[MOST];
+	const struct book_run *base[CHECK_MOST];
 	char changed[200], first[32];
 	int n = check_baseline(j, r, c->settings->against, base, changed), worse = 0, before = c->compared;
 	bool good = ended(c, j, r);
@@ -184,6 +201,7 @@ int check_answer(const struct book *b, const struct check_settings *s, struct an
 	c.answer = *a = answer_new("check");
 	if (!c.answer)
 		return why_set(w, EX_OSERR, "checking: out of memory");
+	c.limits = s->limits ? s->limits : &c.own;
 	rc = check_jobs(&c, b, w);
 	if (rc == 0) {
 		count = count_all(&c);
@@ -194,7 +212,7 @@ int check_answer(const struct book *b, const struct check_settings *s, struct an
 			if (!asked(&c, j))
 				continue;
 			came += j->runs - j->earlier;
-			if (j->runs == j->earlier && j->earlier >= EXPECTED)
+			if (j->runs == j->earlier && expected(&c, j))
 				say_missing(&c, j);
 			for (int k = j->earlier; k < j->runs; k++)
 				check_run(&c, j, j->run[k], s->rate / (count ? count : 1));

@@ -4,6 +4,12 @@
 
 #include "arms.h"
 
+enum { CHECK_FEW = 4, CHECK_MOST = 512 }; /* earlier runs below which nothing is compared; and no more than so many are */
+/* What check_limit gave, by number of earlier runs: drawing is slow. */
+struct check_limits {
+	double alpha, of[CHECK_MOST + 1]; /* 0: not drawn yet */
+};
+
 struct check_settings {
 	struct timestamp since; /* tonight begins here */
 	int against;            /* earlier runs of a job to compare with, at most */
@@ -13,8 +19,8 @@ struct check_settings {
 	bool strict;            /* too few earlier runs is a no */
 	const char *by;         /* FIELD[,FIELD]: runs with equal values are one job; NULL: with equal settings */
 	const char *only;       /* words that a job's name must hold; NULL: all */
+	struct check_limits *limits; /* kept from answer to answer, zeroed at first; NULL: not kept */
 };
-enum { CHECK_FEW = 4 }; /* earlier runs below which nothing is compared */
 
 /* 0 nothing is worse and nothing is missing; -EX_NO something is, *a says what; -EX_USAGE. */
 int check_answer(const struct book *b, const struct check_settings *s, struct answer **a, struct why *w) MUST_USE;
@@ -32,6 +38,7 @@ struct check {
 	struct answer *answer;
 	struct check_job *job;
 	int jobs;
+	struct check_limits own, *limits;
 	struct table *table;
 	int compared, worse, missing, few;
 	const struct check_job *few_job; /* of which it was said last that there are too few runs before */

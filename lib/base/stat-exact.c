@@ -186,21 +186,25 @@ double stat_least_p(int n, int variants)
 	return p > 1 ? 1 : p;
 }
 
-/* The k-th smallest p is multiplied by the number of those not smaller, and is no less than the one before. */
+/* The k-th smallest p is multiplied by the number of those not smaller, and is no less than the one before; what is NAN
+ * was not tested, stays so and does not count. */
 void stat_holm(double *p, int m)
 {
 	double before = 0;
-	int *order = calloc((size_t)m + 1, sizeof *order);
+	int *order = calloc((size_t)m + 1, sizeof *order), tested = 0;
 
 	for (int i = 0; order && i < m; i++) {
-		int k = i;
+		int k = tested;
 
+		if (isnan(p[i]))
+			continue;
 		for (; k > 0 && p[order[k - 1]] > p[i]; k--)
 			order[k] = order[k - 1];
 		order[k] = i;
+		tested++;
 	}
-	for (int i = 0; i < m; i++) {
-		double adjusted = order ? (m - i) * p[order[i]] : 1;
+	for (int i = 0; i < (order ? tested : m); i++) {
+		double adjusted = order ? (tested - i) * p[order[i]] : 1;
 
 		before = adjusted > before ? adjusted : before;
 		p[order ? order[i] : i] = before > 1 ? 1 : before;

@@ -47,7 +47,7 @@ double stat_permutation(const double *x, int nx, const double *y, int ny);
  * where C(nx+ny, nx) <= 2e6, else drawn. Worst ranks may be tied at +inf: a run that diverged is worse than any that did not. */
 double stat_rank_sum(const double *x, int nx, const double *y, int ny);
 double stat_least_p(int n, int variants); /* the floor 2/2^n times the variants; at most 1 */
-/* Holm 1979: p[m] becomes the adjusted values, in place. */
+/* Holm 1979: p[m] becomes the adjusted values, in place; NAN was not tested. */
 void stat_holm(double *p, int m);
 /* The smallest true difference that a two-sided t test at alpha finds with probability power, for paired differences
  * (ny = 0) of standard deviation sd, or two samples of pooled sd: standard error x (t_(1-alpha/2) + t_power), the usual

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK = 64 << 10 };
+enum { CHUNK = 64 << 10, HEAD_MOSTLY = 512 }; /* the head of a member of steps is some 300 bytes, the longest HEAD_MAX */
 
 int walk_begin(struct walk *k, int fd, int64_t from, int64_t end)
 {
@@ -71,12 +71,16 @@ int walk_next(struct walk *k, struct why *w)
 
 	if (left <= 0)
 		return WALK_END;
-	n = io_pread(k->fd, k->window, left < HEAD_MAX ? (size_t)left : HEAD_MAX, k->at);
-	if (n < 0)
-		return why_errno(w, EX_IOERR, "reading the ledger: offset %lld", (long long)k->at);
-	if (n == 0) /* cut by a writer since we looked */
-		return WALK_END;
-	state = head_read(&k->head, k->window, (size_t)n, &why);
+	for (int64_t most = HEAD_MOSTLY;; most = HEAD_MAX) {
+		n = io_pread(k->fd, k->window, (size_t)(left < most ? left : most), k->at);
+		if (n < 0)
+			return why_errno(w, EX_IOERR, "reading the ledger: offset %lld", (long long)k->at);
+		if (n == 0) /* cut by a writer since we looked */
+			return WALK_END;
+		state = head_read(&k->head, k->window, (size_t)n, &why);
+		if (state == HEAD_RIGHT || most == HEAD_MAX)
+			break;
+	}
 	if (state != HEAD_RIGHT)
 		return fault(k, (size_t)n, state == HEAD_CUT, why, w);
 	if (k->head.size > left)

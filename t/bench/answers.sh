@@ -8,7 +8,7 @@ build=$(cd "${PILOT_BUILD:-build}" && pwd)
 PATH=$build/bin:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-runs=${PILOT_BENCH_RUNS:-1000} steps=${PILOT_BENCH_STEPS_A_RUN:-10000} studies=${PILOT_BENCH_STUDIES:-2000} nights=${PILOT_BENCH_NIGHTS:-100}
+runs=${PILOT_BENCH_RUNS:-1000} steps=${PILOT_BENCH_STEPS_A_RUN:-10000} studies=${PILOT_BENCH_STUDIES:-2000} nights=${PILOT_BENCH_NIGHTS:-4000}
 
 echo "coverage of 95 % intervals, 20,000 samples each (the share's interval is never below 95 %):"
 "$build/tools/simulate" coverage 20000

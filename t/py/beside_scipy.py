@@ -105,6 +105,7 @@ def samples(rng):
             add(splits(list(stats.rankdata(lost + list(y))), n), "rank_sum", lost, y)
     add([0.03, 0.06, 0.06, 0.02], "holm", [0.01, 0.03, 0.04, 0.005])
     add([1, 1], "holm", [0.6, 0.9])
+    add([0.08, math.nan, 0.002], "holm", [0.08, math.nan, 0.001])
 
 
 def main():
@@ -117,7 +118,7 @@ def main():
         sys.exit(f"{len(lines)} answers to {len(cases)} questions")
     for (line, expected), answer in zip(cases, lines):
         got = [float(v) for v in answer.split()]
-        close = len(got) == len(expected) and all(abs(g - e) <= 1e-9 * max(1, abs(e)) for g, e in zip(got, expected))
+        close = len(got) == len(expected) and all(abs(g - e) <= 1e-9 * max(1, abs(e)) or math.isnan(g) and math.isnan(e) for g, e in zip(got, expected))
         if not close:
             print(f"{line}\n  said {got}\n  expected {expected}")
             wrong += 1

@@ -147,7 +147,7 @@ static struct book *study(struct rec *r, int variants, int n, bool paired)
 			rec_str(r, F_request_arm, arms[i]);
 			rec_int(r, F_request_seed, k);
 			see(b, r);
-			run(b, r, id, request, i, k, 1700000000, 2 + 0.05 * shared[k] + 0.02 * normal(), 0);
+			run(b, r, id, request, i, k, 1700000000, 2 + (paired ? 0.05 : 0) * shared[k] + 0.02 * normal(), 0);
 		}
 	for (int i = 0; i <= variants; i++)
 		free(arms[i]);
@@ -201,8 +201,9 @@ static void compare(int studies)
 
 static void check(int nights)
 {
+	static struct check_limits limits;
 	static const int before[] = { 4, 7, 14 };
-	struct check_settings s = { .since = { 1700000000, 0 }, .against = 14, .rate = 0.05 }; /* no least change: noise alone decides */
+	struct check_settings s = { .since = { 1700000000, 0 }, .against = 14, .rate = 0.05, .limits = &limits }; /* no least change: noise alone decides */
 	struct rec r = { 0 };
 
 	printf("  nights before  false alarms (stated: at most 5 %%)\n");
