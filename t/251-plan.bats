@@ -64,6 +64,14 @@ tiny=(-m mlp:hidden=4 --optimizer sgd:lr=1e-2 --val-every 0 --val-examples 16 -b
 	is "$(of comparison '[.budget, .amount]')" '["examples",3200]'
 }
 
+@test "a changed batch at equal updates: said" {
+	run --separate-stderr ledger plan -j --vary b=64 -n 10
+	exits 0
+	is "$stderr" "~ b: arms of other batches see other numbers of examples"
+	run --separate-stderr ledger plan -j --vary b=64 --examples 640
+	is "$stderr" ""
+}
+
 @test "--save: a folder below it for each run" {
 	plan --vary lr=2e-3 --seeds 2 -n 10 -C out
 	is "$(of request .save | paste -sd' ')" '"out/lr=1e-3,seed=1" "out/lr=2e-3,seed=1" "out/lr=1e-3,seed=2" "out/lr=2e-3,seed=2"'
@@ -82,6 +90,11 @@ tiny=(-m mlp:hidden=4 --optimizer sgd:lr=1e-2 --val-every 0 --val-examples 16 -b
 	refused 'no budget' --vary lr=2e-3
 	refused 'two arms are the same' --vary lr=2e-3,2e-3 -n 10
 	refused 'two arms are the same' --vary lr=1e-3 -n 10
+	refused 'two arms are the same' --control lr=1e-4 --vary lr=0.0001 -n 10
+	refused 'is the setting that micro-batch names already' --control micro-batch=8 --vary b=16,64 -n 10
+	refused 'is the setting that optimizer names already' --control optimizer=sgd --vary lr=1e-2,2e-2 -n 10
+	refused '--optimizer sets it for every run, and --control otherwise' -o adamw:lr=1e-3 --control lr=1e-4 --vary lr=2e-4 -n 10
+	refused 'a control character' --vary lr=$'2e-4\e[31m' -n 10
 	refused 'bananas: no option of train-step' --vary bananas=1,2 -n 10
 	refused 'both set for every run and to be compared' --vary b=8 -b 16 -n 10
 	refused 'seeds are --seeds' --vary seed=1,2 -n 10

@@ -24,10 +24,10 @@ with_saves() {
 	of --days 1,3 --reserve 0 --updates 20000
 	exits 0
 	# 200 updates: 200 s training, 4 validations 8 s, 1 save 3 s, so 9 s for the start and the rest
-	is "$(row costs '[.arm, .runs, (.seconds_per_update * 1000 | round), .validation_seconds, .save_seconds, (.start_seconds | round), .checkpoint_bytes, .measured_on]' | head -1)" '["lr=1e-4",5,1000,2,3,9,1000000000,"its own runs"]'
+	is "$(row costs '[.arm, .planned_runs, (.seconds_per_update * 1000 | round), .validation_seconds, .save_seconds, (.start_seconds | round), .checkpoint_bytes, .measured_on]' | head -1)" '["lr=1e-4",5,1000,2,3,9,1000000000,"its own runs"]'
 	# 20,000 updates: 20,000 + 400 x 2 + 200 x 3 + 9 s
 	is "$(row costs '.run_seconds | round' | sort -u)" 21409
-	is "$(row days '[.days, .runs]' | paste -sd' ')" "[1,4] [3,12]"
+	is "$(row days '[.days, .fitting_runs]' | paste -sd' ')" "[1,4] [3,12]"
 	is "$(row days .left_out_first | paste -sd' ')" '"lr=1e-4, seed 5" "lr=2e-4, seed 3"'
 	is "$(row days .first_conclusion_days | head -1)" '"not in that time"'
 	is "$(row days '.first_conclusion_days * 86400 | round' | tail -1)" 214090
@@ -37,9 +37,9 @@ with_saves() {
 @test "reserve, devices, order, uplink, checkpoints kept" {
 	three --seeds 5 --speed 32 | with_saves >s
 	of --days 3 --reserve 50 --updates 20000
-	is "$(row days .runs)" 6
+	is "$(row days .fitting_runs)" 6
 	of --days 1 --reserve 0 --updates 20000 --devices 3
-	is "$(row days .runs)" 12
+	is "$(row days .fitting_runs)" 12
 	of --days 3 --reserve 0 --updates 20000 --order 'lr=2e-4' --uplink 10M --keep 3
 	is "$(row costs .arm | paste -sd' ')" '"lr=1e-4" "lr=2e-4" "lr=5e-5"'
 	is "$(row days .disk_bytes)" 36000000000
@@ -63,13 +63,13 @@ with_saves() {
 @test "an arm that did not run is measured on another; nothing measured is said" {
 	three --seeds 2 --missing lr=2e-4:1 --missing lr=2e-4:2 >s
 	of --days 3
-	is "$(row costs 'select(.arm == "lr=2e-4") | .measured_on')" '"another arm"'
+	is "$(row costs 'select(.arm == "lr=2e-4") | .measured_on')" '"lr=1e-4"'
 	jq -c 'select(.kind == "comparison" or .kind == "request" or .kind == "tool" or .kind == "done")' s >s2
 	mv s2 s
 	of --days 3
 	exits 0
 	is "$(says not_measured)" "~ No run was measured"
-	is "$(row days .runs)" 0
+	is "$(row days .fitting_runs)" 0
 	is "$(row costs .run_seconds | sort -u)" null
 	run ledger schedule --days 3 s
 	is "$output" "~ not measured"
@@ -87,4 +87,15 @@ with_saves() {
 	run ledger schedule --days 3 s
 	exits 1
 	is "$output" "~ no planned comparison"
+}
+
+@test "an arm of another batch that did not run is not measured on one that did" {
+	three --seeds 2 --missing lr=2e-4:1 --missing lr=2e-4:2 | jq -c 'if .kind == "request" then .micro_batch = (if .arm == "lr=2e-4" then 64 else 32 end) else . end' >s
+	of --days 3
+	is "$(row costs 'select(.arm == "lr=2e-4") | [.measured_on, .seconds_per_update]')" '["nothing",null]'
+	is "$(says not_measured)" "~ lr=2e-4: no run of it"
+	is "$(row days '[.fitting_runs, .left_out_first]')" '[4,"lr=2e-4, seed 1"]'
+	is "$(says export)" "~ not in these times"
+	run ledger schedule --days 3 --runs --csv s
+	is "$(head -1 <<<"$output" | tr ',' '\n' | sort | uniq -d)" "" "no column stands twice"
 }

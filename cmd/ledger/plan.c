@@ -94,6 +94,14 @@ static int write_plan(const struct plan_settings *s, const struct plan *p, enum 
 	return rc ? -rc : -closed;
 }
 
+/* Equal updates are not equal examples. */
+static void warn_batches(const struct plan *p)
+{
+	for (int i = 0; i < p->factors; i++)
+		if ((p->factor[i].option == O_micro_batch || p->factor[i].option == O_accum) && strcmp(p->budget, "updates") == 0)
+			cmd_say("plan: %s: arms of other batches see other numbers of examples in as many updates; --examples makes these equal (see --account)", p->factor[i].name);
+}
+
 static int account(const struct plan_settings *s, const struct plan *p, const struct printing *how)
 {
 	struct answer *a = NULL;
@@ -148,6 +156,8 @@ int do_plan(int argc, char **argv)
 		if (rc < 0) {
 			status = rc == -EX_USAGE ? cmd_usage_error("%s", w.text) : (cmd_warn(&w), -rc);
 		} else {
+			if (!only_account)
+				warn_batches(&plan);
 			status = only_account ? account(&s, &plan, &how) : write_plan(&s, &plan, form, argv);
 			plan_free(&plan);
 		}

@@ -66,6 +66,27 @@ static int meaning(struct plan_factor *f, bool command, struct why *w)
 
 /* ---- reading "name=v1,v2" ---- */
 
+/* 1e-4 and 0.0001 are the same. */
+static bool same_value(const char *a, const char *b)
+{
+	double x, y;
+	struct why w;
+
+	return strcmp(a, b) == 0 || (num_float(a, "it", -1e300, 1e300, &x, &w) == 0 && num_float(b, "it", -1e300, 1e300, &y, &w) == 0 && x == y);
+}
+
+/* Two names of one option (b, micro-batch), or a spec beside a key of its own. */
+static const struct plan_factor *same_setting(const struct plan *p, const struct plan_factor *f)
+{
+	for (int i = 0; i < p->factors; i++) {
+		const struct plan_factor *g = &p->factor[i];
+
+		if (f->option < OPTIONS && g->option == f->option && (strcmp(g->key, f->key) == 0 || !*g->key || !*f->key))
+			return g;
+	}
+	return NULL;
+}
+
 static struct plan_factor *factor_named(struct plan *p, const char *name)
 {
 	for (int i = 0; i < p->factors; i++)
@@ -78,6 +99,9 @@ static int add_value(struct plan_factor *f, const char *s, size_t n, struct why 
 {
 	if (!n)
 		return why_set(w, EX_USAGE, "plan: %.40s: a value is missing beside a comma", f->name);
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return why_set(w, EX_USAGE, "plan: %.40s: a control character in a value", f->name);
 	if (f->values == PLAN_VALUES)
 		return why_set(w, EX_USAGE, "plan: %.40s: more than %d values", f->name, PLAN_VALUES);
 	f->value[f->values] = strndup(s, n);
@@ -104,6 +128,8 @@ static int read_name(struct plan *p, const struct plan_settings *s, const char *
 	**f = (struct plan_factor){ 0 };
 	snprintf((*f)->name, sizeof (*f)->name, "%s", name);
 	rc = meaning(*f, s->command, w);
+	if (rc == 0 && same_setting(p, *f))
+		rc = why_set(w, EX_USAGE, "--%s: %.40s: is the setting that %.40s names already", option, (*f)->name, same_setting(p, *f)->name);
 	if (rc == 0)
 		p->factors++;
 	return rc;
@@ -206,7 +232,7 @@ static int read_cross(struct plan *p, const struct plan_settings *s, struct why 
 			rc = read_list(f, rest, (size_t)(text + n - rest), w);
 		/* the control's value may stand among those crossed */
 		for (int i = had; rc == 0 && had && i < f->values; i++)
-			if (strcmp(f->value[i], f->value[0]) == 0) {
+			if (same_value(f->value[i], f->value[0])) {
 				free(f->value[i]);
 				memmove(f->value + i, f->value + i + 1, (size_t)(--f->values - i) * sizeof *f->value);
 			}
@@ -262,6 +288,14 @@ static int apply(struct plan_arm *a, const struct plan_factor *f, const char *va
 	return rc;
 }
 
+static bool same_arm(const struct plan *p, const struct plan_arm *a, const struct plan_arm *b)
+{
+	for (int i = 0; i < p->factors; i++)
+		if (!same_value(p->factor[i].value[a->value[i]], p->factor[i].value[b->value[i]]))
+			return false;
+	return true;
+}
+
 static int add_arm(struct plan *p, const struct plan_settings *s, const int *value, struct why *w)
 {
 	struct plan_arm *a = realloc(p->arm, (size_t)(p->arms + 1) * sizeof *a);
@@ -289,7 +323,7 @@ static int add_arm(struct plan *p, const struct plan_settings *s, const int *val
 	if (rc == 0 && !s->command)
 		rc = config_check(&a->config, w);
 	for (int i = 0; rc == 0 && i < p->arms - 1; i++)
-		if (strcmp(p->arm[i].name, a->name) == 0)
+		if (same_arm(p, &p->arm[i], a))
 			rc = why_set(w, EX_USAGE, "plan: %.120s: two arms are the same", a->name);
 	return rc;
 }
@@ -384,6 +418,26 @@ static int take_budget(struct plan *p, const struct plan_settings *s, struct why
 	return 0;
 }
 
+/* Whether a spec that the user named says something of a factor's key; into value. */
+static bool named_in_spec(const struct config *c, const struct plan_factor *f, char value[128])
+{
+	bool found = false;
+	struct buf b = { 0 };
+	struct spec spec;
+	struct why w;
+
+	if (config_given(c, (enum option)f->option) && config_get(c, (enum option)f->option, &b) == 0 && buf_add(&b, "", 1) == 0 && spec_parse(&spec, (char *)b.p, &w) == 0) {
+		for (int i = 0; i < spec.n; i++)
+			if (strcmp(spec.pair[i].key, f->key) == 0) {
+				snprintf(value, 128, "%s", spec.pair[i].value);
+				found = true;
+			}
+		spec_free(&spec);
+	}
+	buf_free(&b);
+	return found;
+}
+
 static int check_factors(const struct plan *p, const struct plan_settings *s, struct why *w)
 {
 	int variants = 0;
@@ -394,6 +448,12 @@ static int check_factors(const struct plan *p, const struct plan_settings *s, st
 		variants += f->values - 1;
 		if (f->option < OPTIONS && !*f->key && config_given(s->config, (enum option)f->option))
 			return why_set(w, EX_USAGE, "plan: %.40s: both set for every run and to be compared", f->name);
+	}
+	for (int i = 0; i < p->factors; i++) {
+		char said[128];
+
+		if (*p->factor[i].key && s->control && named_in_spec(s->config, &p->factor[i], said) && !same_value(said, p->factor[i].value[0]))
+			return why_set(w, EX_USAGE, "plan: %.40s: --%s sets it for every run, and --control otherwise", p->factor[i].name, option_info((enum option)p->factor[i].option)->option);
 	}
 	return variants ? 0 : why_set(w, EX_USAGE, "plan: nothing varies: --vary NAME=VALUE,... or --cross 'NAME=VALUE,...;NAME=VALUE,...'");
 }

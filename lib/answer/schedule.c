@@ -121,17 +121,38 @@ static void take(const struct sums *m, struct cost *c)
 	c->bytes = mean(&m->bytes);
 }
 
-/* Runs of another arm with the same batch, model and length: a rate costs no time. */
-static bool same_work(const struct arm *a, const struct arm *b)
+/* What was asked of an arm's runs: its first request. False: there is none in the book. */
+static bool asked_of(const struct schedule_work *k, const struct arm *m, struct view *v)
 {
-	static const char *const names[] = { "model", "data", "micro_batch", "accum", "replicas", "length", "precision", "command" };
+	for (int i = 0; i < book_others(k->book); i++)
+		if (book_other(k->book, i)->kind == KIND_request && book_view(book_other(k->book, i), v) && view_is(v, F_request_comparison, k->arms.id) && view_is(v, F_request_arm, m->name))
+			return true;
+	return false;
+}
 
-	if (!a->identity.n || !b->identity.n)
-		return !a->identity.n; /* nothing of it ran: any arm is the best guess there is */
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *x = identity_value(&a->identity, names[i]), *y = identity_value(&b->identity, names[i]);
+/* Arms that were asked for the same model, data, batch, length and precision: a rate costs no time. */
+static bool same_work(const struct schedule_work *k, const struct arm *a, const struct arm *b)
+{
+	static const enum field words[] = { F_request_model, F_request_data, F_request_precision, F_request_device, F_request_freeze };
+	static const enum field numbers[] = { F_request_micro_batch, F_request_accum, F_request_length };
+	struct view v, u;
 
-		if ((x || y) && (!x || !y || strcmp(x, y)))
+	if (!asked_of(k, a, &v) || !asked_of(k, b, &u))
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		char x[512], y[512];
+
+		view_copy(&v, words[i], x, sizeof x);
+		view_copy(&u, words[i], y, sizeof y);
+		if (strcmp(x, y))
+			return false;
+	}
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		int64_t x = -1, y = -1;
+
+		view_int(&v, numbers[i], &x);
+		view_int(&u, numbers[i], &y);
+		if (x != y)
 			return false;
 	}
 	return true;
@@ -146,16 +167,11 @@ static void cost_of(struct schedule_work *k, const struct arm *m, struct cost *c
 		if (m->run[i].run)
 			measure(m->run[i].run, &sums, c);
 	for (int i = 0; !sums.update.n && i < k->arms.n; i++)
-		for (int j = 0; same_work(m, &k->arms.arm[i]) && j < k->arms.arm[i].runs; j++)
+		for (int j = 0; same_work(k, m, &k->arms.arm[i]) && j < k->arms.arm[i].runs; j++)
 			if (k->arms.arm[i].run[j].run) {
-				c->from = "another arm";
+				c->from = k->arms.arm[i].name;
 				measure(k->arms.arm[i].run[j].run, &sums, c);
 			}
-	for (int i = book_runs(k->book) - 1; !sums.update.n && i >= 0; i--)
-		if (book_trained(book_run(k->book, i))) {
-			c->from = "another run";
-			measure(book_run(k->book, i), &sums, c);
-		}
 	if (!sums.update.n)
 		c->from = "nothing";
 	take(&sums, c);
@@ -238,7 +254,7 @@ static void put_costs(struct schedule_work *k)
 	struct table *t = answer_table(k->a, "costs", "One run of each arm, in order of priority:");
 
 	table_words(t, "arm", "arm");
-	table_column(t, "runs", "runs");
+	table_column(t, "planned_runs", "runs");
 	table_column(t, "seconds_per_update", "per update");
 	table_column(t, "updates", "updates");
 	table_column(t, "validation_seconds", "validation");
@@ -329,7 +345,7 @@ static void put_days(struct schedule_work *k)
 		all += k->p[i].arm->runs;
 	table_column(t, "days", "days");
 	table_column(t, "usable_seconds", "usable");
-	table_column(t, "runs", "runs");
+	table_column(t, "fitting_runs", "runs");
 	table_column(t, "first_conclusion_days", "first conclusion");
 	table_words(t, "left_out_first", "left out first");
 	table_column(t, "disk_bytes", "on disk");
@@ -350,6 +366,9 @@ static void put_days(struct schedule_work *k)
 		table_text(t, 4, *f.first_out ? f.first_out : "nothing");
 		if (!isnan(f.bytes))
 			table_bytes(t, 5, (int64_t)f.bytes);
+		for (int j = 0; j < k->n; j++)
+			for (int m = 0; m < k->p[j].cost.sources; m++)
+				table_run(t, k->p[j].cost.source[m]->id);
 		if (!isnan(k->s->uplink) && !isnan(f.bytes))
 			table_seconds(t, 6, f.bytes / (k->s->keep > 0 ? k->s->keep : 1) / k->s->uplink);
 	}
@@ -366,6 +385,10 @@ static void say_terms(struct schedule_work *k)
 		answer_say(k->a, SAY_WARNING, "restarts", "So many restarts, with so few saves, lose all of a day: save more often.");
 	if (isnan(c->update))
 		answer_say(k->a, SAY_WARNING, "not_measured", "No run was measured: run one of each arm for some updates first; nothing can be said of days.");
+	for (int i = 0; i < k->n && !isnan(c->update); i++)
+		if (isnan(k->p[i].cost.update))
+			answer_say(k->a, SAY_WARNING, "not_measured", "%s: no run of it, or of an arm with the same model, data, batch, length and precision, was measured: its runs do not fit anywhere yet.", k->p[i].arm->name);
+	answer_say(k->a, SAY, "export", "An export is not measured by any record, and is not in these times.");
 	if (isnan(c->validation))
 		answer_say(k->a, SAY, "not_measured", "Validation was not measured and counts as nothing.");
 	if (isnan(c->save))
