@@ -31,7 +31,7 @@ setup() {
 }
 
 @test "gpt: one, two and three threads give the same bits" {
-	requires torch
+	requires torch same-bits
 	local n
 	models wide
 	for n in 1 2 3; do

@@ -109,6 +109,7 @@ same() {
 }
 
 @test "another number of threads gives the same bits" {
+	requires same-bits
 	train-step -j -n 10 --threads 1 -C one >one.jsonl
 	train-step -j -n 10 --threads 2 -C two >two.jsonl
 	cmp <(steps one.jsonl) <(steps two.jsonl)

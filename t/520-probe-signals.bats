@@ -90,6 +90,6 @@ reap() {
 	TMPDIR=$BATS_TEST_TMPDIR/absent "$BATS_FILE_TMPDIR/bin/probe-batch" -j >"$out" 2>"$err" || status=$?
 	output=$(cat "$err")
 	exits 74
-	is "$output" "~ absent/pilot-probe.*: No such file or directory" "message"
+	is "$output" "~ temporary folder: in .*absent: No such file or directory" "message"
 	is "$(of 'done' .status)" 74 "done"
 }

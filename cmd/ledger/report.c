@@ -40,7 +40,7 @@ static int check_out(const char *out, char **file, int files)
 	return gzip ? cmd_usage_error("report: %.300s: is a ledger, or another gzip file; OUT.html comes first", out) : 0;
 }
 
-static int report(const struct book *b, struct report_settings *s, const struct pick *pick, const char *out, char **file, int files)
+static int report(const struct book *b, struct report_settings s, const struct pick *pick, const char *out, char **file, int files)
 {
 	struct curves curves = { 0 };
 	struct ids only = { 0 };
@@ -48,11 +48,11 @@ static int report(const struct book *b, struct report_settings *s, const struct 
 	struct why w;
 	int status = pick_book(pick, b, &only);
 
-	s->only = pick->runs ? &only : NULL;
+	s.only = pick->runs ? &only : NULL;
 	if (status == 0)
-		status = curves_read(&curves, b, s->only, file, files);
-	s->curves = &curves;
-	if (status == 0 && report_page(b, s, &page, &w) < 0) {
+		status = curves_read(&curves, b, s.only, file, files);
+	s.curves = &curves;
+	if (status == 0 && report_page(b, &s, &page, &w) < 0) {
 		cmd_warn(&w);
 		status = w.code;
 	} else if (status == 0) {
@@ -94,7 +94,7 @@ int do_report(int argc, char **argv)
 	if (status == 0)
 		status = ask_book(&b, file, files);
 	if (b && ask_worth(b, status))
-		status = code_worst(status, report(b, &s, &pick, c.argv[c.operand], file, files));
+		status = code_worst(status, report(b, s, &pick, c.argv[c.operand], file, files));
 	ask_kept_free(file, files);
 	book_free(b);
 	return status;

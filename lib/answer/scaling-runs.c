@@ -283,7 +283,7 @@ static struct tuned rate_at(const struct scaling *x, int first, int end)
 		}
 		g.reached++;
 		low += log((double)t->low);
-		high += log((double)t->high);
+		high += log((double)(t->high > 0 ? t->high : 1));
 		sum += middle;
 		squares += middle * middle;
 		g.point.width = fmax(g.point.width, log((double)t->high / (double)t->low));
