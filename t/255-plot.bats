@@ -299,3 +299,10 @@ END
 	run ledger plot --kind scaling --target bananas s
 	exits 64
 }
+
+@test "losses hundreds of powers of ten apart: an axis all the same" {
+	three --seeds 1 --steps 5 | jq -c 'if .kind == "step" and .update == 3 then .loss = 1e-309 else . end' >s
+	run timeout 10 ledger plot -o x.svg s
+	exits 0
+	facts x.svg >/dev/null
+}

@@ -45,6 +45,8 @@ void axis_fit(struct axis *a, double low, double high, enum chart_scale scale, b
 	if (scale == CHART_LOG && !(low > 0))
 		a->scale = scale = CHART_LINEAR;
 	if (scale == CHART_LOG) {
+		if (low < high * 1e-15) /* below that there is nothing to see, and their ratio may be no number */
+			low = high * 1e-15;
 		double room = high > low ? pow(high / low, 0.04) : 1.5;
 
 		a->low = low / room;
