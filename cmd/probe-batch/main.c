@@ -119,10 +119,11 @@ static int probe(const struct probe_settings *s, struct out *o, char **argv)
 	if (*warn.text)
 		cmd_warn(&warn);
 	int status = stop_wanted() ? 128 + stop_wanted() : -r;
-	if (tool_end(o, id, status, &w) < 0 && !out_broken(o)) {
-		if (status != EX_IOERR) /* else it is said already */
+	r = tool_end(o, id, status, &w);
+	if (r < 0 && !out_broken(o)) {
+		if (status != -r) /* else it is said already */
 			cmd_warn(&w);
-		return code_worst(status, EX_IOERR);
+		return code_worst(status, -r);
 	}
 	return status;
 }

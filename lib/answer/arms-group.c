@@ -91,22 +91,13 @@ static void drop_repeats(struct arms *a)
 	}
 }
 
-/* 5e-5 and 5e-05 are the same. */
-static bool same_value(const char *a, const char *b)
-{
-	double x, y;
-	struct why w;
-
-	return strcmp(a, b) == 0 || (num_float(a, "it", -1e300, 1e300, &x, &w) == 0 && num_float(b, "it", -1e300, 1e300, &y, &w) == 0 && x == y);
-}
-
 static int control_first(struct arms *a, const char *control, struct why *w)
 {
 	for (int i = 0; i < a->n; i++) {
 		const char *name = a->arm[i].name, *value = strchr(name, '=');
 		struct arm first = a->arm[i];
 
-		if (strcmp(name, control) && (!value || !same_value(value + 1, control)))
+		if (strcmp(name, control) && (!value || !num_same(value + 1, control)))
 			continue;
 		memmove(a->arm + 1, a->arm, (size_t)i * sizeof *a->arm);
 		a->arm[0] = first;

@@ -66,15 +66,6 @@ static int meaning(struct plan_factor *f, bool command, struct why *w)
 
 /* ---- reading "name=v1,v2" ---- */
 
-/* 1e-4 and 0.0001 are the same. */
-static bool same_value(const char *a, const char *b)
-{
-	double x, y;
-	struct why w;
-
-	return strcmp(a, b) == 0 || (num_float(a, "it", -1e300, 1e300, &x, &w) == 0 && num_float(b, "it", -1e300, 1e300, &y, &w) == 0 && x == y);
-}
-
 /* Two names of one option (b, micro-batch), or a spec beside a key of its own. */
 static const struct plan_factor *same_setting(const struct plan *p, const struct plan_factor *f)
 {
@@ -232,7 +223,7 @@ static int read_cross(struct plan *p, const struct plan_settings *s, struct why 
 			rc = read_list(f, rest, (size_t)(text + n - rest), w);
 		/* the control's value may stand among those crossed */
 		for (int i = had; rc == 0 && had && i < f->values; i++)
-			if (same_value(f->value[i], f->value[0])) {
+			if (num_same(f->value[i], f->value[0])) {
 				free(f->value[i]);
 				memmove(f->value + i, f->value + i + 1, (size_t)(--f->values - i) * sizeof *f->value);
 			}
@@ -291,7 +282,7 @@ static int apply(struct plan_arm *a, const struct plan_factor *f, const char *va
 static bool same_arm(const struct plan *p, const struct plan_arm *a, const struct plan_arm *b)
 {
 	for (int i = 0; i < p->factors; i++)
-		if (!same_value(p->factor[i].value[a->value[i]], p->factor[i].value[b->value[i]]))
+		if (!num_same(p->factor[i].value[a->value[i]], p->factor[i].value[b->value[i]]))
 			return false;
 	return true;
 }
@@ -452,7 +443,7 @@ static int check_factors(const struct plan *p, const struct plan_settings *s, st
 	for (int i = 0; i < p->factors; i++) {
 		char said[128];
 
-		if (*p->factor[i].key && s->control && named_in_spec(s->config, &p->factor[i], said) && !same_value(said, p->factor[i].value[0]))
+		if (*p->factor[i].key && s->control && named_in_spec(s->config, &p->factor[i], said) && !num_same(said, p->factor[i].value[0]))
 			return why_set(w, EX_USAGE, "plan: %.40s: --%s sets it for every run, and --control otherwise", p->factor[i].name, option_info((enum option)p->factor[i].option)->option);
 	}
 	return variants ? 0 : why_set(w, EX_USAGE, "plan: nothing varies: --vary NAME=VALUE,... or --cross 'NAME=VALUE,...;NAME=VALUE,...'");

@@ -55,6 +55,8 @@ void buf_free(struct buf *b);
 /* The whole of s must be the number; `what` names it in the reason. */
 int num_int(const char *s, const char *what, int64_t min, int64_t max, int64_t *out, struct why *w) MUST_USE;
 int num_float(const char *s, const char *what, double min, double max, double *out, struct why *w) MUST_USE;
+/* Equal to the letter, or the same number: 1e-4 and 0.0001. */
+bool num_same(const char *a, const char *b);
 /* "64M": K, M, G, T are powers of 1024; bytes. */
 int num_size(const char *s, const char *what, int64_t *out, struct why *w) MUST_USE;
 /* "90", "90s", "5m", "2h", "3d": seconds. */

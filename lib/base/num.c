@@ -268,3 +268,11 @@ const char *num_human_bytes(int64_t bytes, char out[16])
 		snprintf(out, 16, "%s%.1f%c", sign, v, unit[u]);
 	return out;
 }
+
+bool num_same(const char *a, const char *b)
+{
+	double x, y;
+	struct why w;
+
+	return strcmp(a, b) == 0 || (num_float(a, "it", -1e300, 1e300, &x, &w) == 0 && num_float(b, "it", -1e300, 1e300, &y, &w) == 0 && x == y);
+}
