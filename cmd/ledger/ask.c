@@ -56,11 +56,8 @@ int ask_book(struct book **b, char **name, int n)
 		cmd_warn(&w);
 		return w.code;
 	}
-	for (int i = 0; i < n; i++) {
-		if (i)
-			book_source(*b);
+	for (int i = 0; i < n; i++)
 		status = code_worst(status, read_one(*b, name[i]));
-	}
 	if (book_close(*b, &w) < 0) {
 		cmd_warn(&w);
 		status = code_worst(status, w.code);

@@ -36,14 +36,12 @@ struct book_run {
 		int64_t count, first, last, examples; /* step records; updates of the first and last; -1 unknown */
 		double seconds;                       /* summed */
 	} steps;
-	int source;                /* which of the files read, from 0 */
 	int64_t order;             /* runs in the order of their first record */
 };
 
 struct book;
 int book_new(struct book **b, struct why *w) MUST_USE;
 void book_free(struct book *b); /* may be NULL */
-void book_source(struct book *b); /* what follows is of the next file */
 int book_see(struct book *b, const struct view *v, struct why *w) MUST_USE;
 int book_steps(struct book *b, const struct ledger_steps *e, struct why *w) MUST_USE; /* steps that were not read */
 /* After the last record: sorts evaluations, fills what depends on all. Then the book is read only. */

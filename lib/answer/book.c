@@ -31,7 +31,6 @@ struct book {
 	struct ids ids;
 	struct records others;
 	struct block *block;
-	int source;
 };
 
 int book_new(struct book **b, struct why *w)
@@ -56,11 +55,6 @@ void book_free(struct book *b)
 	free(b->e);
 	ids_free(&b->ids);
 	free(b);
-}
-
-void book_source(struct book *b)
-{
-	b->source++;
 }
 
 /* ---- keeping bytes ---- */
@@ -133,7 +127,6 @@ static struct entry *entry_of(struct book *b, const char *id)
 	*e = (struct entry){ .began = NAN };
 	snprintf(e->r.id, sizeof e->r.id, "%s", id);
 	e->r.steps.first = e->r.steps.last = e->r.steps.examples = -1;
-	e->r.source = b->source;
 	e->r.order = b->n++;
 	return e;
 }

@@ -22,11 +22,6 @@ static const struct {
 	[LOG_RUN] = { "run", " run run_id run_name " },
 };
 
-const char *log_field_name(enum log_field f)
-{
-	return fields[f].name;
-}
-
 static struct series *series_of(struct import *m, const char *name)
 {
 	struct series *p;

@@ -22,7 +22,6 @@ void log_free(struct log_table *t);
 /* What a column can be. */
 enum log_field { LOG_UPDATE, LOG_LOSS, LOG_VALIDATION_LOSS, LOG_VALIDATION_ACCURACY, LOG_LR, LOG_EXAMPLES, LOG_TOKENS, LOG_EPOCH, LOG_SECONDS,
 	LOG_GRADIENT_NORM, LOG_TIME, LOG_RUN, LOG_FIELDS };
-const char *log_field_name(enum log_field f);
 
 struct import_settings {
 	const char *map;    /* "update=Step,loss=train/loss,..": NULL: columns are known by their usual names */

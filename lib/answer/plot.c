@@ -7,11 +7,6 @@
 
 static const char *const names[PLOT_KINDS] = { "loss", "validation", "throughput", "seconds", "memory" };
 
-const char *plot_name(enum plot_kind k)
-{
-	return names[k];
-}
-
 int plot_find(const char *name)
 {
 	for (int i = 0; i < PLOT_KINDS; i++)

@@ -8,7 +8,6 @@
 #include "scaling.h"
 
 enum plot_kind { PLOT_LOSS, PLOT_VALIDATION, PLOT_THROUGHPUT, PLOT_SECONDS, PLOT_MEMORY, PLOT_KINDS };
-const char *plot_name(enum plot_kind k);
 int plot_find(const char *name); /* -1 */
 
 struct plot_settings {

@@ -147,13 +147,6 @@ static bool fill(struct pool *p, const double *x, int nx, const double *y, int n
 	return true;
 }
 
-double stat_permutation(const double *x, int nx, const double *y, int ny)
-{
-	struct pool p;
-
-	return fill(&p, x, nx, y, ny) ? test_sum(&p) : NAN;
-}
-
 double stat_rank_sum(const double *x, int nx, const double *y, int ny)
 {
 	struct pool p;

@@ -41,8 +41,6 @@ void stat_share(int64_t k, int64_t n, double level, double *low, double *high);
 enum { STAT_EXACT_MOST = 24 }; /* differences whose signs are flipped in every way; above it by 1e6 draws of Philox */
 /* Two-sided p of the sign-flip (Fisher-Pitman) test: share of the 2^n sign patterns whose |sum| is at least |sum d|. */
 double stat_sign_flip(const double *d, int n);
-/* Two-sided p of the permutation test of a difference of means, exact where C(nx+ny, nx) <= 2e6, else drawn. */
-double stat_permutation(const double *x, int nx, const double *y, int ny);
 /* Two-sided exact p of the rank-sum test (Mann and Whitney 1947), ties by midranks, every split counted
  * where C(nx+ny, nx) <= 2e6, else drawn. Worst ranks may be tied at +inf: a run that diverged is worse than any that did not. */
 double stat_rank_sum(const double *x, int nx, const double *y, int ny);

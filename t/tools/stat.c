@@ -72,7 +72,7 @@ static bool distribution(const char *f)
 
 static bool two_samples(const char *f)
 {
-	bool known = strcmp(f, "welch") == 0 || strcmp(f, "permutation") == 0 || strcmp(f, "rank_sum") == 0;
+	bool known = strcmp(f, "welch") == 0 || strcmp(f, "rank_sum") == 0;
 
 	if (!known)
 		return false;
@@ -80,8 +80,6 @@ static bool two_samples(const char *f)
 	read_list(1);
 	if (*f == 'w')
 		say_mean(stat_welch(list[0], length[0], list[1], length[1], 0.95));
-	else if (*f == 'p')
-		say(stat_permutation(list[0], length[0], list[1], length[1]));
 	else
 		say(stat_rank_sum(list[0], length[0], list[1], length[1]));
 	return true;
