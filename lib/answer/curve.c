@@ -76,7 +76,8 @@ static void take(struct curves *c, struct curve *k)
 	if (k->taken)
 		return;
 	k->taken = true;
-	qsort(k->step, (size_t)k->n, sizeof *k->step, by_update);
+	if (k->n) /* no steps: no block */
+		qsort(k->step, (size_t)k->n, sizeof *k->step, by_update);
 	for (int i = 0; i < k->n; i++)
 		if (i + 1 == k->n || k->step[i + 1].update != k->step[i].update)
 			put(c, k, &k->step[i]);

@@ -129,7 +129,8 @@ static int put_mean(struct chart *c, struct meeting *m, const char *name, int co
 	bool all = false;
 	int rc = l ? 0 : -EX_OSERR;
 
-	qsort(m->at, (size_t)m->n, sizeof *m->at, by_key);
+	if (m->n)
+		qsort(m->at, (size_t)m->n, sizeof *m->at, by_key);
 	for (int i = 0; i < m->n; i++)
 		all |= m->at[i].n == m->runs;
 	for (int i = 0; rc == 0 && i < m->n; i++)
@@ -314,7 +315,8 @@ static int speeds(const struct book *b, enum plot_kind k, const struct plot_sett
 	if (!l)
 		return -EX_OSERR;
 	rc = trials(b, id, k == PLOT_SECONDS, l);
-	qsort(l->point, (size_t)l->n, sizeof *l->point, by_x);
+	if (l->n)
+		qsort(l->point, (size_t)l->n, sizeof *l->point, by_x);
 	mark_size(c, &v, F_probe_knee, "knee");
 	mark_size(c, &v, F_probe_recommended, "recommended");
 	mark_size(c, &v, F_probe_largest, "largest that fits");
